@@ -48,24 +48,24 @@ from network.types import SUPERVISOR, EventKind, Micros, NodeId
 Arguments = TypeVarTuple("Arguments")
 
 PULLS_PER_TURN: Final = 10_000
-"""Events of one instant that a task may get in one turn; a task that makes endless work for itself returns to trio."""
+"""Greatest number of events that a task may pull in a turn; a task that posts events without end returns to trio."""
 
 EVENTS_PER_PASS: Final = 1_024
-"""Events after which trio's loop is entered although no task needs it: an interrupt may wait there."""
+"""Number of events after which trio's loop runs even without a waiting task: it may have to take an interrupt."""
 
 Delivery: TypeAlias = Literal["direct", "direct, now and then in reverse", "by tasks"]
 """The caller of handlers: the kernel, in the order of nodes or not, or the tasks that serve their mailboxes."""
 
 
 class Kernel(trio.abc.Clock, trio.abc.Instrument):
-    """The event queue of one run, and the clock of the trio loop that runs it. It can be run once.
+    """The event queue of a run, and the clock of the run's trio loop. A kernel runs once.
 
     Args:
-        trace: its chains are folded at each turn.
-        step_limit: passes of trio's loop after which the run ends with the reason "step-limit".
-        start_us: when the run begins; an earlier run covers the time before.
-        time_limit_us: no event after this instant is handed out; the run then ends with "time-limit".
-        delivery: the caller of handlers; no event shows it.
+        trace: The trace whose chains the kernel folds at each turn.
+        step_limit: Passes of trio's loop after which the run ends with the reason "step-limit".
+        start_us: The virtual time at which the run begins; it is above 0 for a continued run.
+        time_limit_us: The last instant of events; the run then ends with the reason "time-limit".
+        delivery: The caller of handlers; it changes no event.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._failure: Exception | None = None
         self._was_idle = self._is_closed = self._is_over = False
 
-    # For the run's other parts
+    # Calls by bus, ports and tasks
 
     def post(  # noqa: PLR0917  # called once per message: keywords would cost 10 % of a post
         self,
@@ -112,7 +112,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         action: Callable[[*Arguments], None],
         *arguments: *Arguments,
     ) -> None:
-        """Put an event into the queue, or into this instant; `action(*arguments)` is called in its turn.
+        """Queue an event for a later instant or for this instant; its turn calls `action(*arguments)`.
 
         (destination, kind, source, ordinal) must be unique within an instant.
 
@@ -122,7 +122,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self.enqueue(at_us, (destination, kind, source, ordinal, action, arguments))
 
     def enqueue(self, at_us: Micros, event: QueuedEvent) -> None:
-        """Put in a prebuilt event; see `post`, which is for all parts but the bus."""
+        """Queue an event that the bus has built; every other caller uses `post`."""
         if at_us > self.now_us:
             instant = self._instants.get(at_us)
             if instant is None:
@@ -138,22 +138,20 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             )
 
     def pull(self, destination: NodeId) -> bool:
-        """Hand out the next event of this instant to a destination that has come back for more.
+        """Hand out the next event of this instant to a destination that asks for it.
 
-        It gets its events in the order of the turns to come. Returns False if there is none, and in a turn of the
-        supervisor.
+        The order is that of the following turns. Returns False without an event, and in a turn of the supervisor.
         """
         if not self._may_pull:
             return False
         lane = self._lanes.by_node.get(destination)
         if not lane:
             return False
-        # Each destination has a limit of its own: whether it is reached must not depend on the other destinations of
-        # the turn.
+        # Each destination has its own limit: the limit must not depend on other tasks of the turn.
         pulls = self._pulls.get(destination, 0)
         if pulls >= PULLS_PER_TURN:
             return False
-        # Counted before the action, which may come back for more.
+        # Counted before the action, because the action may pull again.
         self._pulls[destination] = pulls + 1
         event = lane.popleft()
         self._steps += 1
@@ -164,8 +162,8 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
     def stop(self, reason: str = "stopped", detail: str = "") -> None:
         """End the run: no further event is handed out, and every task is cancelled.
 
-        The turn under way is completed; after it the trace is closed and all adopted handles are revoked. So clean-up
-        code cannot be observed. The first reason stands.
+        The kernel completes the current turn, then closes the trace and revokes all adopted handles. So no event shows
+        clean-up code. The first reason stays.
         """
         if self._ending is None:
             self._ending = (reason, detail)
@@ -176,20 +174,20 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         self._handles.append(handle)
 
     def release(self, handle: Revocable) -> None:
-        """Forget an adopted handle; does nothing when it was not adopted."""
+        """Forget an adopted handle; ignores any other handle."""
         if handle in self._handles:
             self._handles.remove(handle)
 
     def caller(self, node: NodeId) -> Caller | None:
-        """Return the caller of the handler of this node's mailbox; None if the node's task calls it."""
+        """Return the caller of the handler of this node's mailbox; None if a task calls the handler."""
         return None if self._delivery == "by tasks" else Caller(node, self._called, self._served)
 
     def run(self, main: Callable[[], Awaitable[None]]) -> KernelOutcome:
-        """Run `main` under this clock until it returns or the run is ended.
+        """Run `main` under this clock until it returns or the run ends.
 
         Raises:
-            RunFailedError: an action, a sink or a task raised.
-            KernelError: this kernel has run before.
+            RunFailedError: An action, a sink or a task raised an exception.
+            KernelError: This kernel has run before.
         """
         if self._main_task is not None:
             raise KernelError("a kernel runs once: build another for the next run")
@@ -209,17 +207,17 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
         queued = len(self._lanes) + sum(map(len, self._instants.values()))
         return KernelStatistics(self.now_us, self._turns, self._steps, self._handed_out + queued, queued)
 
-    # For trio
+    # Calls by trio
 
     def start_clock(self) -> None:
-        """Nothing to start: time moves with the events."""
+        """Do nothing: time moves with the events."""
 
     def current_time(self) -> float:
-        """Return the virtual time in microseconds; a whole number, exact up to 2^53."""
+        """Return the virtual time in microseconds: a whole number, exact up to 2^53."""
         return self.now_us
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Take a turn, and further turns as long as no task has to run between them; the answer is always 0."""
+        """Take a turn, and further turns while no task has to run between them; return 0."""
         until = self._handed_out + EVENTS_PER_PASS
         try:
             self._take_turn(deadline)
@@ -227,12 +225,12 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
                 self._take_short_turns(until)
                 if self._may_go_on and self._handed_out < until:
                     self._take_turn(deadline)
-        except Exception as error:  # noqa: BLE001  # the clock must never raise; `run` raises it after the run
+        except Exception as error:  # noqa: BLE001  # the clock must never raise; `run` raises the error after the run
             self._fail(error, "the kernel")
         return 0
 
     def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002  # the instrument's signature
-        """Count a step unless its turn has been counted, and close the run at the first pass after it was ended."""
+        """Count a step unless the turn has counted it, and close an ended run at the next pass."""
         if not self._is_counted:
             self._steps += 1
             self._check_end()
@@ -250,7 +248,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
 
     def _take_turn(self, deadline: float) -> None:
         self._may_go_on = self._is_counted = False
-        # Before the next turn: the events that the turn wrote are put in order by node, whatever order trio ran it in.
+        # Folding sorts the events of the last turn by node, so that trio's task order stays invisible.
         self._trace.fold()
         if self._is_over:
             return
@@ -266,9 +264,9 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._note_idle()
 
     def _take_short_turns(self, until: int) -> None:
-        """Take turns as long as each is a whole instant: one event for each of some mailboxes with a handler.
+        """Take turns while each is a whole instant, with at most one event for each mailbox with a handler.
 
-        With jitter nearly all turns are whole instants, and without lanes a message costs a fifth less.
+        With jitter nearly all turns are of this kind, and without lanes a message costs a fifth less.
         """
         fold, lanes, heap, instants = self._trace.fold, self._lanes, self._instant_heap, self._instants
         by_node, served, limit_us = lanes.by_node, self._served, self._time_limit_us
@@ -328,7 +326,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
 
     def _call_handlers(self) -> None:
         """Drain the mailboxes of this turn."""
-        # As before the tasks of a turn: a run that ends at its step limit ends before its tasks run.
+        # As with tasks: a run that reaches its step limit ends before the handlers run.
         self._steps += 1
         if self._steps > self._step_limit or self._ending is not None:
             self._check_end()
@@ -347,7 +345,7 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._reach_time_limit()
             return
         self._was_idle = False
-        # A deadline can lie in the past if a task set it so; time must not go back.
+        # A task may set a deadline in the past; time must not go back.
         self.now_us = max(self.now_us, deadline_us)
 
     # Ends
@@ -374,12 +372,12 @@ class Kernel(trio.abc.Clock, trio.abc.Instrument):
             self._trace.close()
         except Exception as error:  # noqa: BLE001  # an instrument that raises is silently removed by trio
             self._fail(error, "a sink")
-        # A copy: revoking releases them.
+        # A copy, because `revoke` releases the handle.
         for handle in tuple(self._handles):
             handle.revoke()
 
     def _end_stuck_tasks(self) -> None:
-        # The root scope is cancelled, so a task that still waits does so behind a shield, and nothing can ever wake it.
+        # The root scope is cancelled: a task that still waits is shielded, and no event can wake it.
         if not self._was_idle:
             self._was_idle = True
             return

@@ -1,5 +1,5 @@
 """The output that a person looks at: the live console, tables of the verdict and of campaigns, pages.
 
-Everything here takes plain rows (named tuples and small data classes of its own) and draws them; it imports no other
-package of the project, and nothing here decides anything about a run.
+Every module takes plain rows (named tuples and small data classes of this package) and draws them. The package imports
+only `network.words` of the project, and judges nothing about a run.
 """

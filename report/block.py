@@ -1,7 +1,7 @@
-"""One height of a run in lines of at most 80 columns: which blocks there are, one of them in full.
+"""A height of a run in lines of at most 80 columns: the list of its blocks, and one block in full.
 
-Lists are cut at `LISTED_MAX` entries, with the number that is left out; digests of timers and addresses without a name
-are cut to eight digits. `--all` shows every entry, `--json` every digit.
+Lists are cut at `LISTED_MAX` entries, and the last line counts the entries left out. Timers' digests and unnamed
+addresses are cut to eight digits. `--all` shows every entry, `--json` every digit.
 """
 
 import re
@@ -29,15 +29,15 @@ from report.block_rows import (
 COLUMNS: Final = 80
 
 LISTED_MAX: Final = 10
-"""Entries of a list that are shown without `--all`."""
+"""Entries of a list shown without `--all`."""
 
 NEVER: Final = (1 << 63) - 1
-"""The expiry of a timer that has none."""
+"""The expiry of a timer without expiry."""
 
 MORE: Final = "--all shows them"
 
 _WHOLE: Final = ("block ", "  parent", "  state root", "state root ")
-"""Beginnings of lines that show a digest whole."""
+"""Beginnings of lines that show a whole digest."""
 
 _DIGEST: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{42,}\b")
 _SHORT: Final = 12
@@ -45,11 +45,11 @@ _LABEL: Final = 12
 
 
 def height_lines(report: HeightReport, *, shows_all: bool = False) -> Iterator[str]:
-    """Yield the lines of a height, each within the columns but for a word that is longer.
+    """Yield the lines of a height; only a longer word exceeds the columns.
 
     Args:
         report: The height.
-        shows_all: Whether lists are shown whole.
+        shows_all: Whether to show whole lists.
     """
     for whole in _lines(report, None if shows_all else LISTED_MAX):
         line = whole if whole.startswith(_WHOLE) else _DIGEST.sub(r"\1", whole)
@@ -72,24 +72,24 @@ def _lines(report: HeightReport, limit: int | None) -> Iterator[str]:
     yield from _timer_lines(report.block, limit)
     yield from _message_line(report.block.summary)
     yield from _event_lines(report.block.events, limit)
-    yield f"state root {report.block.root or 'none: the execution broke off'}"
+    yield f"state root {report.block.root or 'none: the execution aborted'}"
     if report.block.root not in ("", report.block.header.state_root):
-        yield "  the header has another one"
+        yield "  the header has another root"
     if report.comparison is not None:
         is_whole = bool(report.block.root and report.comparison.root)
         yield from _comparison_lines(report.comparison, limit, is_whole=is_whole)
 
 
 def _block_list(report: HeightReport) -> Iterator[str]:
-    """Yield the blocks of the height, their roots where replicas differ, and who has none."""
+    """Yield the blocks of the height, the roots if replicas differ, and the replicas without a final block."""
     several = len(report.blocks) > 1
     if several:
-        yield f"{len(report.blocks)} blocks at this height; --block PREFIX shows another one"
+        yield f"{len(report.blocks)} blocks at this height; --block PREFIX shows another block"
     for block in report.blocks:
         words = _block_words(block, report.view_word)
         yield f"  {words}" if several else words
     if not report.is_agreed:
-        yield "replicas do not agree; --replica N shows what one executed"
+        yield "replicas do not agree; --replica N shows the block of a replica"
         for root in report.roots:
             kept = "" if root.is_final else ", not final there"
             yield f"  root {root.root[:_SHORT]} of block {root.block[:_SHORT]} on {_replicas(root.replicas)}{kept}"
@@ -102,9 +102,9 @@ def _block_list(report: HeightReport) -> Iterator[str]:
 
 def _block_words(block: BlockLine, view_word: str) -> str:
     parts = [f"on {_replicas(block.final_on)}"] if block.final_on else []
-    others = [node for node in block.executed_by if node not in block.final_on]
-    if others:
-        parts.append(f"executed by {_replicas(others)}")
+    executed = [node for node in block.executed_by if node not in block.final_on]
+    if executed:
+        parts.append(f"executed by {_replicas(executed)}")
     if block.refused_by:
         parts.append(f"refused by {_replicas(block.refused_by)}{f' ({block.reason})' if block.reason else ''}")
     said = f": {'; '.join(parts)}" if parts else ""
@@ -127,15 +127,15 @@ def _replica_lines(part: ReplicaPart) -> Iterator[str]:
             f"root {each.root[:_SHORT]}"
         )
     if part.final:
-        yield f"  final for it: block {part.final[:_SHORT]}, root {part.root[:_SHORT]}"
-    yield from (f"  dropped or took back block {block[:_SHORT]}" for block in part.left)
+        yield f"  finalized block {part.final[:_SHORT]}, root {part.root[:_SHORT]}"
+    yield from (f"  dropped or rewound block {block[:_SHORT]}" for block in part.left)
     yield from (f"  refused block {block[:_SHORT]}" for block in part.refused)
     if part.joined_by_snapshot_at is not None:
         yield f"  took a snapshot of height {part.joined_by_snapshot_at} for its state"
     if part.halted:
         yield f"  halted: {part.halted}"
     if not (part.executed or part.final or part.refused):
-        yield "  the record has no block of this height that it executed"
+        yield "  the record has no execution of this replica at this height"
 
 
 def _header_lines(block: BlockRow, view_word: str) -> Iterator[str]:
@@ -161,20 +161,20 @@ def _field(name: str, value: str) -> str:
 
 
 def _certificates(header: HeaderRow) -> str:
-    """Return the kinds of certificates, each with the most signers of one."""
+    """Return each kind of certificate with its greatest number of signers."""
     signers = [f"{each.certificate} {each.signers} of {header.validators} signers" for each in header.certificates]
     return ", ".join(signers) or "no certificate"
 
 
 def _cut(lines: Sequence[str], limit: int | None) -> Iterator[str]:
-    """Yield the first lines, and how many are left out."""
+    """Yield the first lines, and the number of lines left out."""
     yield from lines[:limit]
     if limit is not None and len(lines) > limit:
         yield f"  ... {len(lines) - limit:,} more; {MORE}"
 
 
 def _entries(entries: Iterable[Sequence[str]], limit: int | None) -> Iterator[str]:
-    """Yield the first entries, of several lines each, and how many are left out."""
+    """Yield the lines of the first entries, and the number of entries left out."""
     shown = list(entries)
     for entry in shown[:limit]:
         yield from entry
@@ -216,7 +216,7 @@ def _timer_lines(block: BlockRow, limit: int | None) -> Iterator[str]:
     for row in timers.left:
         exits[row.exit] = exits.get(row.exit, 0) + 1
     counts = ", ".join(f"{count:,} {name}" for name, count in exits.items())
-    yield f"timers that left otherwise: {counts or 'none'}"
+    yield f"timers that left without a fire: {counts or 'none'}"
     yield from _entries(map(_left, timers.left), limit)
     yield from _waiting_lines(timers, limit, is_whole=bool(block.summary))
     yield f"  budgets: {'; '.join(each for each in used if each) or 'none'}"
@@ -258,7 +258,7 @@ def _left(row: LeftRow) -> list[str]:
 
 def _waiting_lines(timers: TimerRows, limit: int | None, *, is_whole: bool) -> Iterator[str]:
     if not is_whole:
-        yield "timers that wait: not counted, the execution broke off"
+        yield "timers that wait: not counted, the execution aborted"
         return
     yield (
         f"timers that wait at the end: {timers.waiting_live:,} live and {timers.waiting_dead:,} dead that are due, "
@@ -312,6 +312,6 @@ def _comparison_lines(comparison: Comparison, limit: int | None, *, is_whole: bo
     yield from _entries(entries, limit)
     if not is_whole:
         return
-    yield f"keys that are written otherwise: {len(comparison.keys) or 'none'}"
+    yield f"keys with different values: {len(comparison.keys) or 'none'}"
     keys = [[f"  {key.name}", f"      here: {key.here}", f"      there: {key.elsewhere}"] for key in comparison.keys]
     yield from _entries(keys, limit)

@@ -1,6 +1,6 @@
-"""The rows of one height of a run: its blocks, one of them in full, and the replicas' parts; what `--json` prints.
+"""The rows of a height of a run, which `--json` prints: its blocks, one block in full, and the replicas' parts.
 
-Bytes are hexadecimal digits, amounts whole units; due, expiry and waits are in the chain's timebase.
+Bytes are hexadecimal digits, and amounts are whole units. Due, expiry and waits count in the chain's timebase.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Party(msgspec.Struct, frozen=True):
-    """An address, and its name; empty where the scenario gives it none."""
+    """An address, and its name in the scenario; the name may be empty."""
 
     address: str
     name: str
@@ -20,9 +20,10 @@ class Party(msgspec.Struct, frozen=True):
 
 
 class BlockLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A block of the height: `final`, `lost` or `refused`, its roots by the record, and who had it.
+    """A block of the height: its status, its root in the record, and the replicas that executed or refused it.
 
-    `reason` says why a validator refused it. A block that is not lost yet is `open`.
+    The status is `final`, `lost`, `refused`, or `open` until the block is lost. `reason` says why a validator refused
+    it.
     """
 
     block: str
@@ -38,7 +39,7 @@ class BlockLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RootLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A block with a root that honest replicas came to; `is_final` is whether it became final for them."""
+    """A block with a root of honest replicas; `is_final` says whether these replicas finalized the block."""
 
     block: str
     root: str
@@ -47,14 +48,14 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbsentReplica(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica that has no final block at the height, and why."""
+    """A replica without a final block at the height, and the reason."""
 
     replica: int
     reason: str
 
 
 class ReplicaExecution(msgspec.Struct, frozen=True, kw_only=True):
-    """A block that a replica executed and kept: at which virtual time, for what, and to which root."""
+    """A block that a replica executed and kept: the virtual time, the purpose, and the root."""
 
     at_us: int
     block: str
@@ -66,8 +67,8 @@ class ReplicaExecution(msgspec.Struct, frozen=True, kw_only=True):
 class ReplicaPart(msgspec.Struct, frozen=True, kw_only=True):
     """The part of one replica at the height, in the order of its log.
 
-    `final` is the block that became final for it, with `root`; both are empty without one. `left` are blocks that it
-    dropped or took back, `refused` blocks that it would not certify.
+    `final` is the block that the replica finalized, and `root` its root; both may be empty. `left` are blocks that the
+    replica dropped or rewound, `refused` blocks that it would not certify.
     """
 
     replica: int
@@ -83,7 +84,7 @@ class ReplicaPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CertificateLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of certificate of the block: the most signers that one had, and the replicas that held one."""
+    """A kind of certificate of the block: the greatest number of signers, and the replicas that held a certificate."""
 
     certificate: str
     signers: int
@@ -91,7 +92,7 @@ class CertificateLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeaderRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A block's header, and the chain that it is of."""
+    """A block's header, and the settings of its chain."""
 
     block: str
     height: int
@@ -111,9 +112,9 @@ class HeaderRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransactionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction with its outcome; `refusal` says why it is not ok, `fee` is burned and tip together.
+    """A transaction with its outcome; `refusal` is the reason for a failure, and `fee` is the sum of burned and tip.
 
-    Of a block whose execution broke off before it, status is `not run`.
+    The status is `not run` if the execution aborted before the transaction.
     """
 
     index: int
@@ -133,7 +134,7 @@ class TransactionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FiredRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A timer that fired; `returned` is what came back of its deposit."""
+    """A timer that fired; `returned` is the returned part of its deposit."""
 
     timer: str
     actor: Party
@@ -152,9 +153,9 @@ class FiredRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A timer that left without a fire; `charged` is burned, `returned` is its deposit.
+    """A timer that left without a fire; `charged` is the burned amount, `returned` its deposit.
 
-    Of an insolvent one, `required` is the most that its fire could cost, `available` what its payer had.
+    For an insolvent timer, `required` is the greatest cost of its fire, and `available` its payer's balance.
     """
 
     timer: str
@@ -170,7 +171,7 @@ class LeftRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A timer that waits at the end of the block, and why; `max_fee` and `tip` are None where it states none."""
+    """A timer that waits at the end of the block, and the reason; `max_fee` and `tip` are None if it states none."""
 
     timer: str
     actor: Party
@@ -186,10 +187,10 @@ class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimerRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The timers of a block; the limits are None where its policy has none.
+    """The timers of a block; a limit is None if the policy has no such limit.
 
-    `waiting_live` and `waiting_dead` are those that are due, `triggered` those that became due as the block ended,
-    `waiting_later` those that are not due; `held_back` counts the live ones by reason. `waiting` is in waiting order.
+    `waiting_live` and `waiting_dead` count due timers, `triggered` the timers that became due as the block ended, and
+    `waiting_later` the timers due later. `held_back` counts live due timers by reason. `waiting` is in waiting order.
     """
 
     now: int
@@ -221,8 +222,8 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
 class BlockRow(msgspec.Struct, frozen=True, kw_only=True):
     """A block in full, as one replica's code executes it.
 
-    `root` is the root that the execution gives, empty where it broke off; `refusal` says why the block is refused.
-    `source` says where the execution comes from. `summary` has the block in numbers, where it did not break off.
+    `root` is the executed root, empty after an aborted execution. `refusal` is the reason to refuse the block. `source`
+    names the origin of the execution. `summary` has the block's counts, and is empty after an aborted execution.
     """
 
     header: HeaderRow
@@ -237,7 +238,7 @@ class BlockRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DifferentReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """A receipt that is another one on another replica; None where one side has none."""
+    """A receipt that differs on another replica; None for a side without this receipt."""
 
     receipt: int
     here: str | None
@@ -245,7 +246,7 @@ class DifferentReceipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DifferentKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key of the state that another replica's execution writes otherwise, with both values."""
+    """A state key with different values on two replicas, and both values."""
 
     key: str
     name: str
@@ -254,10 +255,10 @@ class DifferentKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The same block as another replica executes it, where that differs.
+    """The differing execution of the same block by another replica.
 
-    `receipt_counts` are the numbers of receipts here and there. Where one of the two broke off, receipts are compared
-    up to there, and no keys.
+    `receipt_counts` are the numbers of receipts here and on the other replica. If an execution aborted, receipts are
+    compared up to the abort, and keys are not compared.
     """
 
     replica: int
@@ -269,10 +270,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeightReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One height of a run; `block` is None where the replica that was asked for executed none there.
+    """A height of a run; `block` is None if the chosen replica executed no block at this height.
 
-    `is_agreed` is whether at most one block is final there and no two honest replicas came to different roots of one.
-    `heights` are the first and the last that the record has a block of, `view_word` is the engine's word for a view.
+    `is_agreed` means that at most one block is final, and that all honest replicas have the same root of each block.
+    `heights` are the first and the last height with a block in the record. `view_word` is the engine's word for a view.
     """
 
     run: str

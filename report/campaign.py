@@ -20,13 +20,13 @@ GROUPS_SHOWN = 12
 SEEDS_SHOWN = 4
 
 Groups: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
-"""Milliseconds and number of the seeds of each signature, the quickest first."""
+"""Milliseconds and number of each seed, the fastest first, by signature."""
 
 
 class CampaignProgress:
     """The progress of a campaign on standard error: a live picture on a terminal, lines on a pipe, nothing if quiet.
 
-    `header` stands before the first line.
+    `header` precedes the first line.
     """
 
     def __init__(self, *, header: str = "", is_quiet: bool = False) -> None:
@@ -70,7 +70,7 @@ class CampaignProgress:
 
 
 class SweepCounts(NamedTuple):
-    """The progress of a sweep: seeds in all, done, of those done before, and by verdict."""
+    """The progress of a sweep: all seeds, finished seeds, seeds of an earlier sweep, and seeds by verdict."""
 
     total: int
     done: int
@@ -87,18 +87,18 @@ SEED_SYMBOLS: Mapping[str, str] = {
     "determinism": "D",
     "environment": "E",
 }
-"""A seed's verdict in a sweep's progress; docs/live.md has them too."""
+"""The symbol of a seed by its verdict, in a sweep's progress (docs/live.md)."""
 
 SYMBOLS_SHOWN = 72
-"""Seeds that the picture of a sweep shows, the latest ones."""
+"""Greatest number of latest seeds in the picture of a sweep."""
 
 BAR_CHARACTERS = 28
 
 
 class SweepProgress(CampaignProgress):
-    """Draws a sweep's progress; on a pipe, a line in columns every two seconds, and one for each new failure.
+    """Draws a sweep's progress; on a pipe, prints a line every two seconds and a line for each new failure.
 
-    A line ends with a symbol for each seed that came since the last one, in the order in which they came.
+    A line ends with a symbol for each seed since the last line, in the order of arrival.
     """
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
@@ -110,7 +110,7 @@ class SweepProgress(CampaignProgress):
         self._symbols = ""
 
     def show(self, counts: SweepCounts, groups: Groups, verdict: str = "") -> None:
-        """See a seed's verdict, and draw if it is time to."""
+        """Add a seed's verdict, and draw if the next drawing is due."""
         self._symbols += SEED_SYMBOLS.get(verdict, "!" if verdict else "")
         if self._live is None:
             self._tell_new(groups)
@@ -150,16 +150,16 @@ class SweepProgress(CampaignProgress):
 
 
 def seeds_per_hour(seeds: int, seconds: float) -> int:
-    """Return the rate of a sweep so far."""
+    """Return the rate of a sweep until now."""
     return int(seeds * 3600 / seconds) if seconds > 0 else 0
 
 
 def group_table(groups: Groups) -> Table:
-    """Return the table of what went wrong, the most frequent signature first; the quickest seeds stand for each."""
-    table = Table(title="what went wrong", title_justify="left")
+    """Return the table of failures by signature, the most frequent first, with each signature's fastest seeds."""
+    table = Table(title="failures by signature", title_justify="left")
     table.add_column("seeds", justify="right")
     table.add_column("signature", overflow="fold")
-    table.add_column("such as seed", overflow="fold")
+    table.add_column("example seeds", overflow="fold")
     ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
     for signature, seeds in ranked[:GROUPS_SHOWN]:
         table.add_row(
@@ -171,7 +171,7 @@ def group_table(groups: Groups) -> Table:
 
 
 class ShrinkProgress(CampaignProgress):
-    """Says each reduction that holds; on a pipe, at most one line every two seconds."""
+    """Prints each reduction that still fails; on a pipe, at most one line every two seconds."""
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
         super().__init__(is_quiet=is_quiet)
@@ -179,7 +179,7 @@ class ShrinkProgress(CampaignProgress):
         self._next_line = 0.0
 
     def show(self, what: str, runs: int) -> None:
-        """Say what was reduced last, and how many runs it took so far."""
+        """Print the last reduction and the number of runs until now."""
         if self._console.is_terminal or self.seconds >= self._next_line:
             self._next_line = self.seconds + PLAIN_LINE_SECONDS
             self.say(f"{self._title}: run {runs}: {what}")

@@ -19,11 +19,11 @@ _STATUS_STYLE = {"passed": "green", "failed": "bold red", "inconclusive": "yello
 
 
 _DROPPED_FIRST: Final = ("undone", "rolled back", "executed", "height", "note")
-"""Columns of the validators' table that a narrow terminal does without; notes then stand below it."""
+"""Columns that the validators' table drops on a narrow terminal; dropped notes then follow the table."""
 
 
 def validator_table(rows: Sequence[ValidatorRow], width: int) -> Table:
-    """Return the table of validators, with as many columns as `width` has room for."""
+    """Return the table of validators, with as many columns as fit into `width`."""
     columns = _validator_columns(rows)
     shown = fitting_columns(columns, width, _DROPPED_FIRST)
     table = Table(title="validators", title_justify="left", caption_justify="left")
@@ -37,7 +37,7 @@ def validator_table(rows: Sequence[ValidatorRow], width: int) -> Table:
 
 
 def _validator_columns(rows: Sequence[ValidatorRow]) -> dict[str, list[str]]:
-    """Return the cells of the validators' table by header; `note` only where there is one."""
+    """Return the texts of the validators' table by header; `note` only if a validator has a note."""
     columns = {
         "validator": [str(row.node) for row in rows],
         "height": [str(row.height) for row in rows],
@@ -52,18 +52,18 @@ def _validator_columns(rows: Sequence[ValidatorRow]) -> dict[str, list[str]]:
 
 
 def check_table(checks: Sequence[CheckRow], not_asked: Mapping[str, str] = MappingProxyType({})) -> Table:
-    """Return the table of checks; what was seen is folded into the width there is.
+    """Return the table of checks; summaries wrap at the console's width.
 
     Args:
         checks: A row for each result.
-        not_asked: By name of each check without a result, why the run does not ask it; told below the table.
+        not_asked: Reasons by the names of checks without a result; the caption lists them.
     """
     table = Table(title="checks", title_justify="left", caption_justify="left")
     if not_asked:
         table.caption = Text(f"not asked: {'; '.join(reasons_in_words(not_asked))}")
     table.add_column("check", no_wrap=True)
     table.add_column("result", no_wrap=True)
-    table.add_column("what was seen", overflow="fold")
+    table.add_column("summary", overflow="fold")
     for check in checks:
         style = _STATUS_STYLE.get(check.status, "")
         table.add_row(check.name, Text(check.status, style=style), Text(visible(check.summary)))

@@ -1,7 +1,7 @@
-"""The end of a run on the console: what happened, the families of checks, the verdict, and what to type next.
+"""The end of a run on the console: the story, the families of checks, the verdict, and the next commands.
 
-It has at most `LINES_MAX` lines at any width of 80 columns or more. What does not fit is left out in the order of its
-weight, and the last line says so.
+The end has at most `LINES_MAX` lines at any width of 80 columns or more. The heaviest rows are left out first, and a
+line then counts them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +14,13 @@ from report.visible import visible
 from report.words import join_words, reasons_in_words, short_names
 
 LINES_MAX: Final = 20
-"""Lines of a run's result, without what `--checks all` adds."""
+"""Lines of a run's result, without the lines that `--checks all` adds."""
 
 LABEL_COLUMNS: Final = 13
 """Columns of the labels at the left: `inconclusive` and a space."""
 
 FAILURES_SHOWN: Final = 3
-"""Failed or inconclusive families with a line of their own; the others are named together."""
+"""Failed or inconclusive families with a line of their own; a single line names the remaining families."""
 
 
 SENTENCE_LINES: Final = 4
@@ -28,7 +28,7 @@ SENTENCE_LINES: Final = 4
 
 
 class Row(NamedTuple):
-    """A labelled text of an ending; of two rows the one with the greater weight is left out first."""
+    """A labelled text of an ending; the row with the greatest weight is left out first."""
 
     label: str
     text: str
@@ -37,15 +37,15 @@ class Row(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """All that the end of a run says.
+    """The content of a run's end.
 
     Attributes:
         title: The scenario and the seed.
-        story: What happened, thing by thing.
+        story: The events of the run by subject.
         families: A row for each family of checks.
-        not_asked: By name of each family without a result, why the run does not ask it.
+        not_asked: Reasons by the names of families without a result.
         sentence: The result with its sentence.
-        places: Labels with what is never cut: the digest, paths, commands.
+        places: Labels with texts that are never cut: the digest, paths, commands.
     """
 
     title: str
@@ -76,11 +76,11 @@ def ending_lines(ending: Ending, width: int) -> list[str]:
 
 
 def _family_rows(families: Sequence[CheckRow], sentence: str) -> Iterable[Row]:
-    """Yield the failed families, then the inconclusive ones, then one row for all that passed."""
+    """Yield the failed families, then the inconclusive families, then a row with all passed families."""
     for status in ("failed", "inconclusive"):
         found = [row for row in families if row.status == status]
         for row in found[:FAILURES_SHOWN]:
-            # The verdict has the whole sentence.
+            # The verdict repeats this summary in full.
             yield Row(status, f"{row.name}: {row.summary}", 1 if row.summary in sentence else 2)
         if others := [row.name for row in found[FAILURES_SHOWN:]]:
             yield Row(status, f"{join_words(others)} too", 1)
@@ -89,7 +89,7 @@ def _family_rows(families: Sequence[CheckRow], sentence: str) -> Iterable[Row]:
 
 
 def _fitted(rows: Sequence[Row], lines: int, width: int) -> list[Row]:
-    """Return the rows that fit into so many lines: first long texts are cut to one line, then rows are left out."""
+    """Return the rows that fit into `lines` lines: long texts are cut to one line before rows are left out."""
     kept = list(rows)
 
     def is_too_long() -> bool:
@@ -109,7 +109,7 @@ def _fitted(rows: Sequence[Row], lines: int, width: int) -> list[Row]:
 
 
 def _wrapped(label: str, text: str, width: int, lines_max: int) -> list[str]:
-    """Return a labelled text in lines of this width, at most so many; what is cut ends in an ellipsis."""
+    """Return a labelled text in at most `lines_max` lines of this width; a cut text ends in an ellipsis."""
     first = f"{label:<{LABEL_COLUMNS}}" if label else ""
     lines = wrap(
         short_names(visible(text)),

@@ -1,18 +1,18 @@
-"""The table of forks by depth and road: one line as each fork is done, and what differed at the end."""
+"""The table of forks by depth and road: a line for each finished fork, and the differences at the end."""
 
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 SYMBOLS: Final = {"equal": "=", "differs": "DIFFERS", "inconclusive": "?"}
-"""Cell by status."""
+"""Table symbol by status."""
 
 NOTHING: Final = "-"
-"""Cell of a road that was not taken."""
+"""Table symbol of a road that was not taken."""
 
 
 class ReorgRow(NamedTuple):
-    """One fork: its policy or application, its depth, the status of each road, and reasons for what is not equal."""
+    """A fork: its policy or application, its depth, the status of each road, and the reason for each difference."""
 
     subject: str
     depth: int
@@ -21,13 +21,13 @@ class ReorgRow(NamedTuple):
 
 
 class ReorgTable:
-    """Prints rows as they come, under one header.
+    """Prints each row as it arrives, under a single header.
 
     Args:
-        roads: The columns.
-        subjects: Every policy or application that will come, for the width of its column.
-        subject: The head of that column.
-        is_quiet: Whether nothing is printed.
+        roads: The headers of the roads' columns.
+        subjects: Every policy or application; the longest name sets the width of the first column.
+        subject: The header of the first column.
+        is_quiet: Whether to print nothing.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ReorgTable:
         self._reasons += [f"{row.subject}, depth {row.depth}, {reason}" for reason in row.reasons]
 
     def close(self) -> None:
-        """Print what differed, and how many forks were equal on every road."""
+        """Print the differences, and the number of forks that were equal on every road."""
         for reason in self._reasons:
             self._print(reason)
         self._print(f"{self._equal} of {self._forks} forks came to one state on all of {len(self._roads)} roads")

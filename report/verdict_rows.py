@@ -1,4 +1,4 @@
-"""The rows of a verdict, which the terminal and the page draw. A run makes them, and loads nothing that draws."""
+"""The rows of a verdict, which the terminal and the page draw. This module loads no drawing library."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatorRow:
-    """The verdict's row of one validator at the end of a run; `state_root` in hexadecimal."""
+    """The verdict's row of a validator at the end of a run; `state_root` is hexadecimal."""
 
     node: int
     height: int
@@ -25,7 +25,7 @@ class ValidatorRow:
 
 
 class CheckRow(NamedTuple):
-    """One check in the verdict's table: its result in a word, and what it saw in a sentence."""
+    """A check in the verdict's table: its result in a word, and its summary in a sentence."""
 
     name: str
     status: str
@@ -33,7 +33,7 @@ class CheckRow(NamedTuple):
 
 
 class StoryLine(NamedTuple):
-    """One line of a run's story: the thing it is about, and a sentence without a full stop."""
+    """A line of a run's story: its subject, and a sentence without a full stop."""
 
     label: str
     text: str

@@ -1,4 +1,4 @@
-"""Words beside numbers, and names with what is said of them."""
+"""Results, lists and names in words."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ RESULTS: Final[Mapping[str, tuple[str, str]]] = {
     "environment": ("failed: environment", "The machine refused something that the run needs"),
     "usage": ("failed: bad input", "The input could not be run"),
 }
-"""The result and the first words of its sentence, by the name of a verdict; other verdicts are their own result."""
+"""The result and the beginning of its sentence, by verdict; any other verdict is its own result."""
 
 _LONG_NAME: Final = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")
 
 
 def result_of(verdict: str) -> str:
-    """Return a verdict as a result: `failed: safety` and not `safety`."""
+    """Return a verdict as a result: `failed: safety` instead of `safety`."""
     return RESULTS.get(verdict, (verdict, ""))[0]
 
 
@@ -28,17 +28,17 @@ def sentence_of(verdict: str, headline: str) -> str:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Return words with a comma between all but the last two, which an "and" joins."""
+    """Return words joined by commas, and by "and" before the last word."""
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def short_names(text: str) -> str:
-    """Return a text in which each name of 40 or more hexadecimal digits is cut to 12."""
+    """Return a text with each name of 40 or more hexadecimal digits cut to 12 digits."""
     return _LONG_NAME.sub(r"\1", text)
 
 
 def reasons_in_words(not_asked: Mapping[str, str]) -> list[str]:
-    """Return a phrase for each reason, with the names of all checks that are not asked for it."""
+    """Return a phrase for each reason, with the names of all checks that the run does not ask for this reason."""
     names: dict[str, list[str]] = {}
     for name, reason in not_asked.items():
         names.setdefault(reason, []).append(name)

@@ -1,15 +1,14 @@
-"""Stampede as a library: runs scenarios in a process of their own and returns typed results.
+"""Stampede as a library: each function runs scenarios in a child process and returns typed results.
 
     import stampede_testbed
 
     result = stampede_testbed.run("outage-storm", seed=7, faults={"split": {"enabled": False}})
     assert result.passed, result.headline
 
-A child process runs the same command line as `stampede` does. So no name of the test bed enters the caller, whatever
-the caller's own packages are called, and a caller that runs an event loop of its own meets no second one; in async code
-call these functions in a thread.
+The child process runs the command line of `stampede`. So the test bed's package names cannot collide with the caller's
+packages, and its event loop cannot meet the caller's loop. The functions block: async code calls them in a thread.
 
-Public names stand here; modules with an underscore and `_app` can change with every version.
+This module has the public names. Modules with an underscore, and `_app`, can change with every version.
 """
 
 import os
@@ -17,16 +16,17 @@ import sys
 
 
 def _leave_current_folder() -> None:
-    """Take the current folder off the path, where `python -m stampede_testbed` has put it first.
+    """Remove the current folder from the path; `python -m stampede_testbed` puts it first.
 
-    A `json.py` or `trio.py` there is not ours to run: before the first import that is not built into the interpreter.
+    A `json.py` or `trio.py` in this folder must not replace a library. So the call comes before the first import of a
+    module that is not built into the interpreter.
     """
     module = sys.orig_argv[-len(sys.argv)].removesuffix(".__main__") if sys.argv[:1] == ["-m"] else ""
     if module in (__name__, f"-m{__name__}") and not sys.flags.safe_path:
         try:
-            sys.path.remove(os.getcwd())  # noqa: PTH109 - pathlib is imported from there
+            sys.path.remove(os.getcwd())  # noqa: PTH109 - the import of pathlib would search this folder
         except (OSError, ValueError):
-            # A folder that is gone is on no path.
+            # A deleted folder is not on the path.
             return
 
 

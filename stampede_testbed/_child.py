@@ -1,4 +1,4 @@
-"""The public functions: each starts one child process of the command line and reads the JSON object that it prints."""
+"""The public functions: each starts the command line as a child process and reads the JSON object that it prints."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from stampede_testbed._errors import BadInputError, EnvironmentFailedError, Stam
 from stampede_testbed._results import RunResult, SweepResult, run_result, sweep_result
 
 SWARM: Final = "swarm"
-"""Stands for a scenario drawn from each seed."""
+"""The name for scenarios drawn from seeds."""
 
 EXIT_USAGE: Final = 2
 
@@ -21,18 +21,18 @@ EXIT_USAGE: Final = 2
 def run(
     scenario: str | os.PathLike[str], seed: int = 0, *, runs: str | os.PathLike[str] = "runs", **settings: object
 ) -> RunResult:
-    """Run a scenario in a process of its own and return its verdict.
+    """Run a scenario in a child process and return its verdict.
 
     Args:
-        scenario: A scenario's name, a path to a .toml file, or `swarm`: one drawn from the seed.
-        seed: Which run of the scenario.
-        runs: The folder that run directories go to, from the current one.
-        settings: Keys of the scenario to change, such as `run={"until_height": 20}`; also with dots, in
+        scenario: A scenario's name, a path to a .toml file, or `swarm` for a scenario drawn from the seed.
+        seed: The seed of the run.
+        runs: The folder of run directories, relative to the current folder.
+        settings: Keys of the scenario to change, for example `run={"until_height": 20}`, or with dots
             `**{"run.until_height": 20}`.
 
     Raises:
-        BadInputError: No such scenario, or a key or value that cannot be.
-        EnvironmentFailedError: The machine refused something, or the test bed broke.
+        BadInputError: The scenario does not exist, or a key or value is invalid.
+        EnvironmentFailedError: The machine refused a request, or the test bed failed.
     """
     options = ["--seed", str(seed), "--runs", os.fspath(runs), *_set_options(settings)]
     return run_result(_call(["run", "--json", *options, "--", os.fspath(scenario)]))
@@ -46,21 +46,23 @@ def sweep(
     runs: str | os.PathLike[str] = "runs",
     **settings: object,
 ) -> SweepResult:
-    """Run a scenario for many seeds in worker processes, go on where an earlier sweep stopped, and group what failed.
+    """Run a scenario for many seeds in worker processes, continue an earlier sweep, and group the failures.
 
     Args:
-        scenario: A scenario's name, a path to a .toml file, or `swarm`: another one drawn from each seed.
-        seeds: Seeds in a row, such as `range(100)`.
-        jobs: Worker processes; one a core if nothing is said.
-        runs: The folder that results and the run directories of seeds that did not pass go to.
+        scenario: A scenario's name, a path to a .toml file, or `swarm` for a scenario drawn from each seed.
+        seeds: Consecutive seeds, for example `range(100)`.
+        jobs: The number of worker processes; the number of cores if omitted.
+        runs: The folder of the results, and of the run directories of seeds that did not pass.
         settings: Keys of the scenario to change, as for `run`.
 
     Raises:
-        BadInputError: No such scenario, seeds that are not in a row, or a key or value that cannot be.
-        EnvironmentFailedError: The machine refused something, or the test bed broke.
+        BadInputError: The scenario does not exist, seeds are not consecutive, or a key or value is invalid.
+        EnvironmentFailedError: The machine refused a request, or the test bed failed.
     """
     if not seeds or list(seeds) != list(range(seeds[0], seeds[0] + len(seeds))):
-        raise BadInputError("seeds: must be whole numbers in a row, such as range(100)", EXIT_USAGE)
+        raise BadInputError(
+            f"seeds: expected consecutive whole numbers, for example range(100), got {seeds!r}", EXIT_USAGE
+        )
     subject = ["--swarm"] if scenario == SWARM else ["--", os.fspath(scenario)]
     options = ["--seeds", f"{seeds[0]}..{seeds[-1]}", *([] if jobs is None else ["--jobs", str(jobs)])]
     options += ["--runs", os.fspath(runs), *_set_options(settings)]
@@ -68,8 +70,8 @@ def sweep(
 
 
 def _call(arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON object that a command printed; raises StampedeError where it printed none."""
-    # Started by its path and with -P: neither the current folder nor the caller's path has a say in what it imports.
+    """Return the JSON object that a command printed; raises StampedeError if it printed no object."""
+    # A start by file path and with -P: the current folder and the caller's path must not change its imports.
     command_line = [sys.executable, "-P", command.__file__, *arguments]
     try:
         done = subprocess.run(command_line, capture_output=True, check=False)  # noqa: S603 - our own program, no shell
@@ -78,7 +80,7 @@ def _call(arguments: Sequence[str]) -> dict[str, Any]:
     with suppress(ValueError):
         document: dict[str, Any] = json.loads(done.stdout)
         return document
-    lines = done.stderr.decode(errors="replace").strip().splitlines() or ["the process ended without a word"]
+    lines = done.stderr.decode(errors="replace").strip().splitlines() or ["the process ended without a message"]
     kind = {EXIT_USAGE: BadInputError, command.EXIT_ENVIRONMENT: EnvironmentFailedError}
     raise kind.get(done.returncode, StampedeError)(lines[-1].partition(": ")[2] or lines[-1], done.returncode)
 
@@ -96,10 +98,10 @@ def _flatten(settings: Mapping[str, object], prefix: str) -> Iterator[tuple[str,
 
 
 def _literal(key: str, value: object) -> str:
-    """Return a value as TOML has it, which for these types is as JSON has it; raises BadInputError."""
+    """Return a value as TOML, which equals JSON for these types; raises BadInputError."""
     entries = value if isinstance(value, list | tuple) else [value]
     if not all(isinstance(entry, str | int | float | list | tuple) for entry in entries):
-        raise BadInputError(f"{key}: must be a string, number, boolean or list of such, not {value!r}", EXIT_USAGE)
+        raise BadInputError(f"{key}: expected a string, number, boolean or a list of these, got {value!r}", EXIT_USAGE)
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError) as error:

@@ -1,11 +1,11 @@
-"""The command `stampede`: finds the test bed's own folders and runs its command line.
+"""The command `stampede`: finds the test bed's folders and runs its command line.
 
-An installed package holds them in `_app/`; in a clone they stand beside this package. They are called `network`,
-`checker` and the like, names that anybody may have: so they go first on the path of the test bed's own processes, and
-never on the path of a program that imports `stampede_testbed`. Other names, with the package's before them, would have
-changed every import of the project for that.
+An installed package holds the folders in `_app/`; in a clone they are beside this package. Their names, for example
+`network` and `checker`, may collide with a user's packages. So they come first on the path of the test bed's own
+processes, and never enter the path of a program that imports `stampede_testbed`. A prefix before the names would change
+every import of the project.
 
-This file imports nothing but the standard library, so that it can also be started by its path alone.
+This file imports only the standard library, so that a process can start it by its file path.
 """
 
 import gc
@@ -29,7 +29,7 @@ def app_directory() -> Path:
 
 
 def enter_app() -> None:
-    """Make the test bed's packages the first that this process finds; only for processes of its own."""
+    """Put the test bed's packages first on the path of this process; only for the test bed's own processes."""
     app = str(app_directory())
     if sys.path[:1] != [app]:
         sys.path.insert(0, app)
@@ -41,18 +41,18 @@ def main() -> int:
         take_ends()
         return _run()
     except KeyboardInterrupt:
-        return _give_up("interrupted before anything was done", EXIT_INTERRUPTED)
+        return _give_up("interrupted before the command began", EXIT_INTERRUPTED)
 
 
 def take_ends() -> None:
-    """Let the signals to end be interrupts, which leave nothing half-written; what is ignored stays so (`nohup`)."""
+    """Handle termination signals as interrupts, which leave no half-written file; ignored signals stay ignored."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _interrupt)
 
 
 def _interrupt(*_: object) -> None:
-    """Interrupt by the way that trio knows to guard against where an interrupt is taken."""
+    """Raise SIGINT, so that trio decides where the interrupt is raised."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         raise KeyboardInterrupt
     signal.raise_signal(signal.SIGINT)
@@ -62,32 +62,32 @@ def _run() -> int:
     enter_app()
     try:
         with _collector_at_rest():
-            from cluster.cli.main import load_command  # noqa: PLC0415 - it is found from here on only
+            from cluster.cli.main import load_command  # noqa: PLC0415 - the path has its folder only from here on
             from cluster.cli.main import main as run_command  # noqa: PLC0415 - as above
             from cluster.cli.standard_streams import run_on_standard_streams  # noqa: PLC0415 - as above
 
             load_command(sys.argv[1:])
     except ModuleNotFoundError as missing:
         return _give_up(
-            f"{missing.name} is not installed; pip does so with the package; 'make run' sets up everything in a clone"
+            f"{missing.name} is not installed; pip installs it with the package, and 'make run' installs it in a clone"
         )
     return run_on_standard_streams(run_command, sys.argv[1:])
 
 
 @contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """Import with the garbage collector off: it took two fifths of every start and found next to nothing."""
+    """Import with the garbage collector off: it took two fifths of the start time and freed nearly nothing."""
     gc.disable()
     try:
         yield
     finally:
-        # Modules stay until the process ends; without this every full collection of the run would walk them again.
+        # Modules stay until the process ends; without this call every full collection would visit them again.
         gc.freeze()
         gc.enable()
 
 
 def _give_up(reason: str, code: int = EXIT_ENVIRONMENT) -> int:
-    # Standard error is None where it was closed from the start.
+    # Standard error is None if it was closed at the start.
     if sys.stderr is not None:
         sys.stderr.write(f"stampede: {reason}\n")
     return code

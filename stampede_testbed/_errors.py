@@ -1,8 +1,8 @@
-"""Errors of the public functions: each is a call that gave no result. A run that fails is a result."""
+"""Errors of the public functions: the call has no result. A failed run is a result and raises no error."""
 
 
 class StampedeError(Exception):
-    """No result: the child process ended with this exit code and one line, which is the message."""
+    """The call has no result: the error has the child process's exit code and its last line as message."""
 
     def __init__(self, reason: str, exit_code: int) -> None:
         super().__init__(reason)
@@ -10,8 +10,8 @@ class StampedeError(Exception):
 
 
 class BadInputError(StampedeError):
-    """A scenario, seed or setting that cannot be: the message names the key and what is allowed."""
+    """A scenario, seed or setting is invalid: the message names the key and the allowed values."""
 
 
 class EnvironmentFailedError(StampedeError):
-    """The machine refused something, such as room on a disk, or the test bed itself broke."""
+    """The machine refused a request, for example disk space, or the test bed itself failed."""

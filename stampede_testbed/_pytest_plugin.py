@@ -1,11 +1,11 @@
-"""The pytest plug-in: a test marked with a scenario becomes one test a seed, with the run's report where it fails.
+"""The pytest plug-in: a test marked with a scenario becomes a test for each seed, with the run's report on failure.
 
     @pytest.mark.cluster("outage-storm", seeds=20)
     def test_storm(cluster_run):
         assert cluster_run.check("storm").compared > 0
 
-`seeds` is a number, a range or `"A..B"`; `runs` the folder for run directories; all else changes keys of the scenario,
-as in `stampede_testbed.run`. A run that did not pass fails the test before its own lines.
+`seeds` is a number, a range or `"A..B"`, and `runs` the folder for run directories. Other keywords change keys of the
+scenario, as in `stampede_testbed.run`. A run that did not pass fails the test before the test's own lines.
 """
 
 from collections.abc import Generator, Sequence
@@ -19,16 +19,18 @@ MARK: Final = "cluster"
 FIXTURE: Final = "cluster_run"
 SEEDS: Final = 1
 
-_HELP: Final = "cluster(scenario, seeds=1, runs='runs', **settings): one test a seed of a scenario; take `cluster_run`"
+_HELP: Final = (
+    "cluster(scenario, seeds=1, runs='runs', **settings): a test for each seed; use the fixture `cluster_run`"
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line("markers", _HELP)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make one test of each seed."""
+    """Make a test for each seed."""
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
         return
@@ -51,7 +53,7 @@ def cluster_run(request: pytest.FixtureRequest) -> RunResult:
     try:
         return run(mark.args[0], request.param, **settings)
     except StampedeError as error:
-        # The line says it all; a traceback through this package would hide it.
+        # The line has the whole reason; a traceback through this package would hide it.
         pytest.fail(f"{error}", pytrace=False)
 
 
@@ -81,5 +83,5 @@ def _seeds_of(seeds: int | str | Sequence[int], place: str) -> list[int]:
     else:
         found = list(range(seeds) if isinstance(seeds, int) else seeds)
     if not found or any(isinstance(seed, bool) or not isinstance(seed, int) or seed < 0 for seed in found):
-        raise pytest.UsageError(f"{place}: seeds={seeds!r} is no number above 0, no range of seeds and not 'A..B'")
+        raise pytest.UsageError(f"{place}: seeds={seeds!r} is not a number above 0, a range of seeds, or 'A..B'")
     return found

@@ -1,6 +1,6 @@
-"""The other end of `stampede sweep --dask`: a worker finds this package, and by it the folders of the test bed.
+"""The worker's side of `stampede sweep --dask`: this package puts the test bed's folders on the worker's path.
 
-What is asked for travels as bytes, which a worker decodes after it has found the folders.
+The request travels as bytes, because a worker can decode it only with these folders on its path.
 """
 
 import pickle

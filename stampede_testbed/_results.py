@@ -1,6 +1,6 @@
 """Results of the public functions: typed, frozen, and made from the JSON object that the command line prints.
 
-By hand and not by msgspec, which a run needs: a command that is started where it is not installed says so in one line.
+This module does not use msgspec: without msgspec the command can still report that a package is missing.
 """
 
 import warnings
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class CodeIdentity:
-    """The code that ran: `fingerprint` tells it from any other."""
+    """The code that ran; `fingerprint` identifies it."""
 
     fingerprint: str
     commit: str
@@ -21,15 +21,15 @@ class CodeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of one check.
+    """The result of a check.
 
     Attributes:
-        name: The check, as docs/invariants.md names it.
-        status: Passed, failed or inconclusive; one that compared nothing is never passed.
-        exit_class: What a failure of it means.
+        name: The check's name in docs/invariants.md.
+        status: Passed, failed or inconclusive; a check without comparisons never passes.
+        exit_class: The class of the check's failures, for example `safety`.
         summary: One line for a person: heights, validators, keys.
         evidence: Named values of the first failure, or figures of a pass.
-        compared: How many comparisons were made.
+        compared: The number of comparisons.
     """
 
     name: str
@@ -42,20 +42,20 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """One run with its verdict.
+    """A run with its verdict.
 
     Attributes:
         scenario: The scenario's name.
-        seed: Which run of it.
-        verdict: `passed`, `failed as expected`, or what its worst check means: `safety`, `liveness`, `inconclusive` ...
+        seed: The seed of the run.
+        verdict: `passed`, `failed as expected`, or the class of its worst check: `safety`, `liveness` ...
         exit_code: The exit code that the command returns for it.
-        headline: The first thing to know.
+        headline: The most important fact, in a sentence.
         digest: The SHA-256 of every event of the run, in hexadecimal digits.
         checks: Every check with a result, in the order of the verdict.
-        not_asked: By name of each check without a result, why the run does not ask it.
-        former_names: By the name of a check that went in this release, the check that does its work.
+        not_asked: The reason for each check without a result, by the check's name.
+        former_names: The replacement of each check that this release removed, by the removed name.
         directory: The run directory.
-        code: Which code ran.
+        code: The code that ran.
         repeat: The command that repeats the run.
     """
 
@@ -78,9 +78,9 @@ class RunResult:
         return self.exit_code == 0
 
     def check(self, name: str) -> CheckReport:
-        """Return the check of this name, with or without its family before it; raises KeyError.
+        """Return the check of this name, with or without its family as a prefix; raises KeyError.
 
-        The name of a check that went in this release leads to the check that does its work, with a warning.
+        The name of a removed check returns its replacement, with a warning.
         """
         made = {check.name: check for check in self.checks}
         if name not in made and name in self.former_names:
@@ -91,7 +91,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class FailedSeed:
-    """A seed of a sweep that did not pass: its headline, and its run directory, empty where none was kept."""
+    """A seed of a sweep that did not pass: its headline, and its run directory; empty if no directory was kept."""
 
     seed: int
     headline: str
@@ -100,18 +100,18 @@ class FailedSeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepResult:
-    """Many seeds with one verdict.
+    """The seeds of a sweep with their common verdict.
 
     Attributes:
         scenario: The scenario's name, or `swarm`.
         verdict: The worst verdict of all seeds.
         exit_code: The exit code that the command returns for it.
-        seeds: Seeds with a result.
-        resumed: Those among them that were in the results file before.
-        verdicts: Seeds by verdict.
-        groups: Seeds that did not pass, by what went wrong.
+        seeds: The number of seeds with a result.
+        resumed: The number of seeds whose result an earlier sweep had written.
+        verdicts: The number of seeds by verdict.
+        groups: Seeds that did not pass, by the signature of their failure.
         results: The results file.
-        code: Which code ran.
+        code: The code that ran.
     """
 
     scenario: str
@@ -131,7 +131,7 @@ class SweepResult:
 
 
 def run_result(document: Mapping[str, Any]) -> RunResult:
-    """Return the result that a printed verdict holds."""
+    """Return the result in a printed verdict."""
     checks = tuple(
         CheckReport(**_take(CheckReport, check) | {"evidence": tuple(map(tuple, check["evidence"]))})
         for check in document["checks"]
@@ -142,7 +142,7 @@ def run_result(document: Mapping[str, Any]) -> RunResult:
 
 
 def sweep_result(document: Mapping[str, Any]) -> SweepResult:
-    """Return the result that a printed sweep holds."""
+    """Return the result in a printed sweep."""
     groups = {
         signature: tuple(FailedSeed(**_take(FailedSeed, seed)) for seed in group)
         for signature, group in document["groups"].items()
@@ -154,5 +154,5 @@ def sweep_result(document: Mapping[str, Any]) -> SweepResult:
 
 
 def _take(kind: type[Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a kind from a document that may hold more."""
+    """Return the fields of a class from a document that may hold further fields."""
     return {field.name: document[field.name] for field in fields(kind)}

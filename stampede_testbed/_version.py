@@ -1,4 +1,4 @@
-"""The version, which stands in one file beside the test bed's packages."""
+"""The version, read from a file beside the test bed's packages."""
 
 from typing import Final
 

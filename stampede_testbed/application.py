@@ -1,8 +1,8 @@
 """The project's own execution engine as an outside application: `python -m stampede_testbed.application`.
 
 It speaks the protocol of `stampede docs application` on its standard streams, with every feature. With `--engine
-oracle` the independent oracle stands in the engine's place, and gives neither snapshots nor early application. Without
-`parameters.genesis`, an encoded genesis, it begins a small chain of its own for `application check`.
+oracle` the independent oracle replaces the engine, without snapshots and early application. Without an encoded genesis
+in `parameters.genesis`, it begins a small chain for `application check`.
 """
 
 import argparse
@@ -24,10 +24,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m stampede_testbed.application", description=__doc__)
     parser.add_argument("--framing", choices=tuple(FRAMINGS), default="json", help="the form of frames (default json)")
     engines = {"engine": EngineApplication, "oracle": OracleApplication}
-    parser.add_argument("--engine", choices=tuple(engines), default="engine", help="what executes (default engine)")
+    parser.add_argument("--engine", choices=tuple(engines), default="engine", help="the executor (default engine)")
     options = parser.parse_args()
     framing = FRAMINGS[options.framing]
-    # Frames alone go to standard output: whatever else prints is no frame.
+    # Only frames may go to standard output; other prints would break the protocol.
     sys.stdout = sys.stderr
     with FileIO(0, closefd=False) as requests, FileIO(1, "w", closefd=False) as answers:
         serve(framing, engines[options.engine](framing, VERSION).answer, requests, answers)

@@ -1,7 +1,7 @@
-"""The answer to why a run went wrong, in two sentences of at most 120 characters each.
+"""The reason why a run failed, in two sentences of at most 120 characters each.
 
-The first names the height, the replicas, the value and by how much it differs; the second the step that made it, and
-the side that is right. No side is called wrong unless the oracle stands on the other one.
+The first sentence names the height, the replicas, the differing value and the difference. The second sentence names the
+step that caused the difference, and the right side. A side is called wrong only if the oracle is on another side.
 """
 
 import re
@@ -18,13 +18,13 @@ Answer: TypeAlias = tuple[str, str]
 """Both sentences."""
 
 CHARACTERS_MAX: Final = 120
-"""The longest sentence."""
+"""Greatest number of characters in a sentence."""
 
 _VALUE_MAX: Final = 34
 _LISTED_MAX: Final = 4
 _MORE: Final = re.compile(r" \(and [\d,]+ more\)")
-_TITLE: Final = re.compile(r"^(?:transaction |no receipt|it does not leave in this block|[A-Z]\w+)")
-_BREAKS_OFF: Final = "breaks off: "
+_TITLE: Final = re.compile(r"^(?:transaction |no receipt|no exit in this block|[A-Z]\w+)")
+_ABORTS: Final = "aborts: "
 _OWNER: Final = re.compile(r"^the (.*) of validator \d+$")
 _LOG: Final = re.compile(r"^operation (\d+) of the block in the log$")
 _CLAUSE: Final = re.compile(r"(?<![\"\d])[:;] |, and (?:to )?|, (?=found )|, (?=then )")
@@ -42,7 +42,7 @@ _STEPS: Final[Mapping[str, tuple[str, str]]] = {
     "TimerCancelledForDelay": ("is removed for its delay", "the removal"),
     "TimerCancelledByGovernance": ("is cancelled by governance", "the cancellation"),
     "TimerTriggered": ("is triggered", "the trigger"),
-    "it does not leave in this block": ("stays", "the waiting"),
+    "no exit in this block": ("stays", "the waiting"),
     "no receipt": ("has no receipt", "the missing receipt"),
 }
 """Receipts of timers as verbs and as nouns."""
@@ -50,22 +50,22 @@ _STEPS: Final[Mapping[str, tuple[str, str]]] = {
 _OF_FAMILIES: Final[Mapping[str, str]] = {
     "agreement": "No state differs: votes or certificates broke the rules.",
     "equal-roots": "No other execution differs from the oracle.",
-    "oracle": "The rules are right: no execution that could be repeated differs from the oracle.",
+    "oracle": "The oracle's check failed, but no repeated execution differs from the oracle.",
     "timers": "No state differs from the oracle's: the check follows each timer by its own rules.",
     "consensus": "The executable specification is right, the engine is wrong; no state differs.",
-    "durability": "No state differs: the disk lacks, or holds otherwise, what the replica had promised.",
+    "durability": "No state differs: the disk lacks or contradicts data that the replica had confirmed.",
     "memory": "No executed block differs: the blocks are right, the memory of the replica is wrong.",
-    "service": "No state differs: a replica did not serve as the rule demands.",
+    "service": "No state differs: a replica broke a rule of its service.",
     "liveness": "No state differs: finality was late or stopped.",
-    "test-bed": "No state differs: the test bed did not do what the plan says.",
-    "expectations": "No state differs: the run did not do what the scenario expects.",
+    "test-bed": "No state differs: the test bed did not follow the plan.",
+    "expectations": "No state differs: the run did not meet the scenario's expectations.",
 }
 _OTHERWISE: Final = "No state differs."
 _FOREIGN: Final = "No oracle knows the application's rules; the record has its requests and answers."
 
 
 def answer_of(explanation: Explanation) -> Answer:
-    """Return why a run went wrong, in two sentences."""
+    """Return why a run failed, in two sentences."""
     if explanation.height is None or not explanation.sides:
         return _of_stall(explanation) if explanation.stalls else _of_check(explanation)
     if len(explanation.sides) == 1:
@@ -78,7 +78,7 @@ def answer_of(explanation: Explanation) -> Answer:
 
 
 def name_side(side: SideReport, listed_max: int = _LISTED_MAX) -> str:
-    """Return who is on a side: the oracle alone where it stands there."""
+    """Return the replicas of a side; only the oracle if it is on this side."""
     if side.has_oracle:
         return "the oracle"
     return name_replicas(side.validators, listed_max) if side.validators else side.who
@@ -92,7 +92,7 @@ def name_replicas(nodes: Sequence[int], listed_max: int = _LISTED_MAX) -> str:
 
 
 def fitting(variants: Iterable[str]) -> str:
-    """Return the first variant of a sentence that is short enough, else the last one, cut at a word."""
+    """Return the first variant of a sentence that is short enough, else the last variant, cut at a word."""
     last = ""
     for variant in variants:
         last = _capital(shorten(on_one_line(variant)))
@@ -110,7 +110,7 @@ def _on(side: SideReport, listed_max: int = _LISTED_MAX) -> str:
 
 
 def _who_is_right(explanation: Explanation) -> tuple[str, ...]:
-    """Return the wordings of who is right, the longest first."""
+    """Return variants of the clause on the right side, the longest first."""
     right, *others = explanation.sides
     if not right.has_oracle:
         return ("no oracle judges it",)
@@ -124,7 +124,7 @@ def _who_is_right(explanation: Explanation) -> tuple[str, ...]:
 
 
 def _of_states(explanation: Explanation) -> Answer:
-    """Answer for two outcomes of a block."""
+    """Return the answer for two outcomes of a block."""
     height, who = explanation.height, _who_is_right(explanation)
     first = fitting(
         f"height {height}: {_difference(explanation, listed_max, value_max)}."
@@ -140,7 +140,7 @@ def _of_states(explanation: Explanation) -> Answer:
 
 
 def _difference(explanation: Explanation, listed_max: int, value_max: int) -> str:
-    """Return what differs, on whom, and by how much."""
+    """Return the differing value, the sides, and the difference."""
     right, wrong = explanation.sides[:2]
     on, by = _on(wrong, listed_max), _on(right, listed_max)
     if explanation.keys:
@@ -157,11 +157,11 @@ def _difference(explanation: Explanation, listed_max: int, value_max: int) -> st
 
 
 def _of_told(explanation: Explanation, listed_max: int, value_max: int) -> str:
-    """Return what differs where no key does: an execution that broke off, a receipt, an operation, a figure."""
+    """Return the difference for equal keys: an aborted execution, a receipt, an operation or a figure."""
     right, wrong = explanation.sides[:2]
     on, by = _on(wrong, listed_max), _on(right, listed_max)
     told = explanation.told[:2]
-    if any(each.startswith(_BREAKS_OFF) for each in told):
+    if any(each.startswith(_ABORTS) for each in told):
         return f"{name_side(wrong, listed_max)} cannot execute block {explanation.block}"
     if explanation.receipt is None:
         name = _LOG.sub(r"log operation \1", explanation.origin)
@@ -180,10 +180,10 @@ def _of_values(name: str, values: Sequence[str], sides: tuple[str, str], value_m
     """Return how a value differs.
 
     Args:
-        name: Its name.
-        values: It before, and on the right and the wrong side.
-        sides: Where the wrong value is, and where the right one.
-        value_max: The most characters of a value.
+        name: The name of the value.
+        values: The value before the block, on the right side, and on the wrong side.
+        sides: The wrong side and the right side in words.
+        value_max: Greatest number of characters of a value.
     """
     before, right, wrong = values
     on, by = sides
@@ -217,7 +217,7 @@ def _cut(value: str, at_most: int) -> str:
 
 
 def _of_receipts(explanation: Explanation, sides: tuple[str, str], value_max: int) -> str:
-    """Return how two receipts differ where no key does."""
+    """Return how two receipts differ, for equal keys."""
     right, wrong = explanation.told[:2]
     on, by = sides
     if _title(right) != _title(wrong):
@@ -253,7 +253,7 @@ def _subject(explanation: Explanation) -> str:
 
 
 def _steps(explanation: Explanation) -> Iterable[str]:
-    """Yield the step that made the difference, the longest wording first."""
+    """Yield variants of the step that caused the difference, the longest first."""
     right, wrong = explanation.sides[:2]
     told, origin = explanation.told[:2], explanation.origin
     place = "" if explanation.receipt is None else f" (receipt {explanation.receipt})"
@@ -262,12 +262,12 @@ def _steps(explanation: Explanation) -> Iterable[str]:
         yield f"the order differs at place {row.place}: {row.values[1]} {_on(wrong)}, {row.values[0]} {_on(right)}"
         yield f"the order differs at place {row.place}: {row.values[1]}, not {row.values[0]}"
         yield f"the order differs from place {row.place} on"
-    elif any(each.startswith(_BREAKS_OFF) for each in told):
-        reason = next(each for each in reversed(told) if each.startswith(_BREAKS_OFF))
-        reason = reason.removeprefix(_BREAKS_OFF)
-        yield f"{name_side(wrong)} broke off with {reason}"
-        yield f"it broke off with {reason[:60]}"
-        yield f"it broke off with {reason.partition(': ')[0]}"
+    elif any(each.startswith(_ABORTS) for each in told):
+        reason = next(each for each in reversed(told) if each.startswith(_ABORTS))
+        reason = reason.removeprefix(_ABORTS)
+        yield f"{name_side(wrong)} aborted with {reason}"
+        yield f"it aborted with {reason[:60]}"
+        yield f"it aborted with {reason.partition(': ')[0]}"
     elif explanation.transaction:
         yield f"transaction {explanation.transaction}{place} made it: {origin}"
         yield f"transaction {explanation.transaction}{place} made it"
@@ -289,7 +289,7 @@ def _steps(explanation: Explanation) -> Iterable[str]:
 def _steps_without_receipt(explanation: Explanation) -> Iterable[str]:
     origin, told = explanation.origin, explanation.told
     if origin.startswith("the state database"):
-        yield "values and operations of the log are equal, and the state database hashes them otherwise"
+        yield "values and log operations are equal, but the state database hashes them to different roots"
     elif told:
         yield f"{origin}: {_cut(told[0], _VALUE_MAX)}"
         yield origin
@@ -299,7 +299,7 @@ def _steps_without_receipt(explanation: Explanation) -> Iterable[str]:
 
 
 def _of_refusal(explanation: Explanation) -> Answer:
-    """Answer for a block that all replicas executed and the oracle refuses."""
+    """Return the answer for a block that all replicas executed and the oracle refuses."""
     who = explanation.sides[0]
     reason = explanation.origin.removesuffix(EXECUTED_ALL_THE_SAME)
     first = fitting(
@@ -327,22 +327,22 @@ def _of_fork(explanation: Explanation) -> Answer:
 
 
 def _of_memory(explanation: Explanation) -> Answer:
-    """Answer for what a replica holds, against its log, its disk or the cold replay."""
+    """Return the answer for cached state that differs from the log, the disk or the cold replay."""
     right, wrong = explanation.sides[:2]
-    subject = explanation.origin.partition(", ")[2] or "what it holds"
+    subject = explanation.origin.partition(", ")[2] or "its cached state"
     values = ("", *((side.says or side.root).strip("[]") for side in (right, wrong)))
     on, log = f"in {name_side(wrong)}'s memory", _OWNER.sub(r"its \1", right.who)
     first = fitting(
         f"height {explanation.height}: {_of_values(subject, values, (on, f'in {log}'), value_max)}."
         for value_max in (_VALUE_MAX, 20, 12)
     )
-    last = explanation.write.partition("; the last block taken back was ")[2]
-    past = f"it took back block {last} before" if last else "it took back no block before"
+    last = explanation.write.partition("; the last rewound block was ")[2]
+    past = f"it rewound block {last} before" if last else "it rewound no block before"
     return first, fitting([f"all executions agree with the oracle, so {name_side(wrong)} is wrong; {past}."])
 
 
 def _of_check(explanation: Explanation) -> Answer:
-    """Answer for a failure that is no difference of states: the words of the check, cut where a clause ends."""
+    """Return the answer for a failure with equal states: the check's summary, cut after a clause."""
     summary = _HALTED.sub(
         r"the final block of view \1 claims \2 \3, execution gives \4", _MORE.sub("", explanation.summary)
     )
@@ -359,7 +359,7 @@ def _of_check(explanation: Explanation) -> Answer:
 
 
 def _of_stall(explanation: Explanation) -> Answer:
-    """Answer for finality that is missing: who did not finalize, since when, and on what it waits."""
+    """Return the answer for missing finality: the replicas, the time of the last block, and the awaited event."""
     stalls = explanation.stalls
     worst = min(stalls, key=lambda stall: (stall.height, stall.validator))
     alike = [stall.validator for stall in stalls if stall.height == worst.height]

@@ -1,10 +1,11 @@
 """The cause of a divergence, in one word.
 
-*order*: the same receipts in another order, another timer taken first, or the same values by other operations: the root
-remembers the log. *hashing*: the same values and operations, and yet another root. *clean-up*: a timer that one group
-holds to be dead, the bookkeeping of timers that left, or a state that only a validator holds that has executed other
-branches or taken blocks back, while a fresh engine with the same code reaches the right outcome. *input*: other bytes
-were executed. Everything else is *execution*. An execution that broke off is compared as far as it came.
+*order*: the groups have the same receipts in another order, took timers in another order, or came to the same values by
+other operations; the root covers the log of operations. *hashing*: values and operations are equal, the roots differ.
+*clean-up*: one group treats a timer as dead, or the bookkeeping of exited timers differs. It is also the cause if a
+fresh engine with the same code is right, and a validator is wrong that had rewound blocks or executed other branches.
+*input*: the groups executed other bytes. *execution*: every other cause. An aborted execution is compared with the
+beginning of the right execution.
 """
 
 from collections import Counter
@@ -49,11 +50,11 @@ _BOOKKEEPING: Final = (
     *(BUCKET, BUCKET_ENTRY, GC_CURSOR, TIMER_COUNTS),
     *(WATCH, WATCHED_KEY, WATCHER, WATCH_COUNT, WATCH_BOOKS),
 )
-"""Tables of what is kept about timers: buckets, their entries, the GC lane's cursor, counts by actor, watches."""
+"""Tables of timer bookkeeping: buckets, bucket entries, the GC lane's cursor, counts by actor, watches."""
 
 _OF_TIMERS: Final = (TIMER, *_BOOKKEEPING)
 _STATE_REFUSED: Final = ("CorruptLog: ", "RootMismatchError: ")
-"""Errors of a state database that rejects right operations, or makes another state of them."""
+"""Errors of a state database that rejects right operations, or reaches another state by them."""
 
 _COUNTS_OF_THE_DEAD: Final = ("waiting_dead", "expired", "insolvent", "gc_cycles")
 
@@ -66,8 +67,8 @@ def cause_of(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
 
     Args:
         divergence: The divergence.
-        is_from_the_past: Whether a wrong validator had executed other branches or taken blocks back, and its code
-            without that past comes to the right outcome.
+        is_from_the_past: Whether a wrong validator had executed other branches or rewound blocks, and its code
+            without that history reaches the right outcome.
     """
     right, wrong = divergence.right, divergence.wrong
     if divergence.refusal or right.transactions != wrong.transactions:
@@ -84,7 +85,7 @@ def cause_of(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
 
 
 def _cause_of_break(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
-    """Return the cause of a broken-off execution, comparing its partial outcome with the right one."""
+    """Return the cause of an aborted execution by comparing its partial outcome with the right outcome."""
     wrong, before = divergence.wrong, divergence.before
     if wrong.broken.startswith(_STATE_REFUSED):
         return "hashing"
@@ -97,7 +98,7 @@ def _cause_of_break(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
     more = [timer_of(before, timer_id) for timer_id in _timers_removed(wrong, before) if timer_id not in kept]
     is_dead = any(timer is not None and is_dead_timer(timer, before, divergence.now) for timer in more)
     is_about_the_dead = came_to.receipts != wrong.receipts and _is_about_the_dead(divergence, came_to)
-    # A transaction is refused for its sender's account, whatever timers had left before it.
+    # The sender's account is the reason for a refused transaction; earlier timer exits are not.
     is_about_timers = not is_of_transaction(wrong) and (is_of_nothing or is_dead)
     is_clean_up = is_from_the_past or is_about_timers or is_about_the_dead
     return "clean-up" if is_clean_up else "execution"
@@ -111,9 +112,9 @@ def _timers_removed(outcome: Outcome, before: Mapping[bytes, bytes]) -> list[byt
 
 
 def _cause_of_counts(right: Outcome, wrong: Outcome) -> Cause:
-    """Return the cause of differing counts in a block's summary where the states do not differ."""
-    others = [name for name, count in right.counts.items() if wrong.counts.get(name) != count]
-    return "clean-up" if any(name in _COUNTS_OF_THE_DEAD for name in others) else "execution"
+    """Return the cause of differing counts in a block's summary, for equal states."""
+    differing = [name for name, count in right.counts.items() if wrong.counts.get(name) != count]
+    return "clean-up" if any(name in _COUNTS_OF_THE_DEAD for name in differing) else "execution"
 
 
 def _cause_of_values(divergence: Divergence, *, is_from_the_past: bool) -> Cause:
@@ -126,7 +127,7 @@ def _cause_of_values(divergence: Divergence, *, is_from_the_past: bool) -> Cause
 
 
 def _is_reordered(divergence: Divergence, right: Outcome) -> bool:
-    """Return whether both groups took a timer that both might take, but not the same one first."""
+    """Return whether the groups took timers in another order, where both timers were ready for both groups."""
     for kind in (TimerFired, _Collected):
         taken = [
             [event.timer_id for event in map(event_of, outcome.receipts) if isinstance(event, kind)]
@@ -143,13 +144,13 @@ def _is_reordered(divergence: Divergence, right: Outcome) -> bool:
 
 
 def _is_ready(divergence: Divergence, timer_id: bytes) -> bool:
-    """Return whether a timer may be taken; in the last slot of its life a group may hold it to be dead."""
+    """Return whether a group may take a timer; in its last slot a group may treat the timer as dead."""
     timer = timer_of(divergence.before, timer_id)
     return timer is not None and timer.due <= divergence.now < timer.expires_at
 
 
 def _is_about_removal(divergence: Divergence) -> bool:
-    """Return whether timers left alike in both groups while their bookkeeping by height and by actor differs."""
+    """Return whether both groups have the same timer exits, and only the timers' bookkeeping differs."""
     receipts = divergence.right.receipts
     has_exits = any(isinstance(event, _EXITS) for receipt in receipts for event in events_of(receipt))
     is_same = receipts == divergence.wrong.receipts
@@ -157,7 +158,7 @@ def _is_about_removal(divergence: Divergence) -> bool:
 
 
 def _is_about_the_dead(divergence: Divergence, right: Outcome) -> bool:
-    """Return whether the first differing receipts, or else keys, are about a timer that is dead in one group."""
+    """Return whether the first differing receipts, or else keys, belong to a timer that one group treats as dead."""
     receipts = right.receipts, divergence.wrong.receipts
     found = first_difference(receipts)
     events = [] if found is None else [event_of(receipt) for receipt in found[1]]
@@ -174,12 +175,12 @@ def _is_about_the_dead(divergence: Divergence, right: Outcome) -> bool:
 
 
 def _is_of_one_exit(events: Sequence[object]) -> bool:
-    """Return whether both groups let one timer leave for one reason: what it costs is what they differ in."""
+    """Return whether both groups have the same timer exit with another cost."""
     kinds = {type(event) for event in events}
     return kinds <= {*get_args(_Collected)} and len(kinds) == 1 == len(timers_in(events))
 
 
 def _timers_with_other_entries(divergence: Divergence) -> list[bytes]:
-    """Return the timers whose own entries differ."""
+    """Return the timers whose records or bucket entries differ."""
     found = (divergence.timer_of_key(key) for key in divergence.keys if key[0] in {TIMER, BUCKET_ENTRY})
     return [timer_id for timer_id in found if timer_id]

@@ -1,7 +1,7 @@
 """The chain of events that led to a difference, or that surrounds a failed check, across all validators.
 
-The log has the submissions, the proposer and the executions of each block, and the fate of validators meanwhile. The
-receipts have a timer's scheduling, its deferral, and its exit. Both are put together in the order in which it happened.
+The log has submissions, each block's proposer and executions, crashes and restarts. The receipts have a timer's
+scheduling, its deferrals and its exit. The chain lists both by time.
 """
 
 from collections import deque
@@ -43,7 +43,7 @@ AROUND_MAX: Final = 40
 """Greatest number of events shown around a failed check."""
 
 _SHOWN_MAX: Final = 8
-"""Greatest number of receipts and events of one kind shown before a difference."""
+"""Greatest number of receipts, and of events of each kind, shown before a difference."""
 
 _LAST_MAX: Final = 5
 """Greatest number of each validator's last events shown."""
@@ -62,20 +62,20 @@ _DECISIONS: Final = tuple(
         BlockRolledBack,
     )
 )
-"""Events of a validator's own decisions; the others are about messages and work."""
+"""Events of a validator's own decisions; all other events are about messages and work."""
 
 _INDENT: Final = "  "
 _REPLACED: Final = tuple(
     each.kind for each in (BlockRolledBack, BlockUndone, SnapshotJoined, DamageRepaired, DamageFound)
 )
-"""Events that make a validator's past differ from others', besides crashes and restarts."""
+"""Events, besides crashes and restarts, that give a validator another history than its peers."""
 
 _AFTERMATH: Final = (MessageRefused.kind, Halted.kind)
 _MACHINES: Final = tuple(each.kind for each in (FaultEdge, Crashed, Restarted, Halted))
 
 
 class Mention(NamedTuple):
-    """A receipt about a timer: its block, its index, the digest of its transaction if it has one, and its text."""
+    """A receipt about a timer: its block, its index, the digest of its transaction (may be empty), and its text."""
 
     past: AgreedBlock
     receipt: int
@@ -85,15 +85,15 @@ class Mention(NamedTuple):
 
 @dataclass(slots=True)
 class Thread:
-    """The events of a run that belong to one difference.
+    """The events of a run that belong to a difference.
 
     Attributes:
-        executions: Of each block that matters, its `executed` events.
-        submissions: Times at which clients submitted the transactions that matter.
-        pasts: Of each wrong validator, its crashes, restarts and dropped blocks before it executed the block.
-        machines: Faults, crashes and restarts before the block was executed.
-        aftermath: Events of wrong validators and of the supervisor after it.
-        strayed: The wrong validators that had executed blocks of other branches before.
+        executions: The `executed` events of each relevant block.
+        submissions: The submission of each relevant transaction by a client.
+        pasts: For each wrong validator, its restarts and dropped blocks before it executed the block.
+        machines: Faults, crashes and restarts before a validator executed the block.
+        aftermath: Refusals and halts of validators after they executed the block.
+        strayed: The wrong validators that had executed blocks of other branches before the block.
         view_word: The engine's word for a view.
     """
 
@@ -107,7 +107,7 @@ class Thread:
 
 
 def mentions_of(divergence: Divergence, timer_id: bytes) -> list[Mention]:
-    """Return the receipts before the block that are about a timer, oldest first."""
+    """Return the receipts about a timer before the block, oldest first."""
     found: list[Mention] = []
     for past in divergence.past if timer_id else ():
         for index, receipt in enumerate(past.receipts):
@@ -128,8 +128,8 @@ def follow(
     Args:
         events: The log.
         divergence: The difference.
-        transactions: Digests of the transactions that matter.
-        blocks: Digests of the blocks that matter; the one where groups diverge is among them without being named.
+        transactions: Digests of the relevant transactions.
+        blocks: Digests of the relevant blocks; the block at which groups diverge is always added.
     """
     thread = Thread()
     wanted = dict.fromkeys(transactions)
@@ -158,7 +158,7 @@ def follow(
 
 
 def _handed_in(event: Event) -> bytes | None:
-    """Return the digest of a transaction that a validator took from a client; None for every other event."""
+    """Return the digest of a transaction that a validator accepted from a client; None for other events."""
     submitted = read_event(event, TransactionSubmitted)
     return submitted.digest if submitted is not None and submitted.outcome == "submitted" else None
 
@@ -173,11 +173,11 @@ def _note_machine(thread: Thread, event: Event, wrong: Collection[int]) -> None:
 def chain_lines(
     divergence: Divergence, origin: Origin, mentions: Sequence[Mention], thread: Thread, *, keys: Sequence[bytes]
 ) -> list[str]:
-    """Return the chain of events in lines, oldest first; each block stands where it was executed first."""
+    """Return the chain of events in lines, oldest first; the time of a block is its first execution."""
     first, left_out, last = split_ends(mentions, _SHOWN_MAX)
     reported = [line for mention in first for line in _mention_lines(thread, mention)]
     if left_out:
-        reported.append((reported[-1][0], f"... {left_out} more receipts tell of the timer"))
+        reported.append((reported[-1][0], f"... {left_out} more receipts about the timer"))
     reported += [line for mention in last for line in _mention_lines(thread, mention)]
     behind = chain.from_iterable(events[-_SHOWN_MAX:] for events in thread.pasts.values())
     reported += [(event.at_us, describe_event(event)) for event in (*thread.machines[-_SHOWN_MAX:], *behind)]
@@ -198,7 +198,7 @@ def _mention_lines(thread: Thread, mention: Mention) -> list[tuple[int, str]]:
 
 
 def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> list[str]:
-    """Return the events of a failed check's view or height in lines, else each validator's last events."""
+    """Return the events of a failed check's view or height as lines, else each validator's last events."""
     view, height = evidence.get("view"), evidence.get("height")
     nodes = [evidence[name] for name in ("validator", "other_validator") if name in evidence]
     kept: list[tuple[int, Event]] = []
@@ -216,7 +216,7 @@ def surroundings(events: Iterable[Event], evidence: Mapping[str, Evidence]) -> l
 
 
 def read_taken_back(event: Event) -> BlockRolledBack | BlockUndone | None:
-    """Return the event's values if a validator takes back a block that it had executed or applied."""
+    """Return the event's values if a validator rewinds a block that it had executed or applied."""
     return read_event(event, BlockRolledBack) or read_event(event, BlockUndone)
 
 
@@ -238,7 +238,7 @@ def _submission(thread: Thread, transaction: bytes) -> list[tuple[int, str]]:
 
 
 def _executed_us(thread: Thread, digest: bytes) -> int:
-    """Return the virtual time of a block's first execution in microseconds; 0 without such an event."""
+    """Return the virtual time of a block's first execution in microseconds; 0 if no validator executed it."""
     return min((event.at_us for event, _ in thread.executions.get(digest, ())), default=0)
 
 
@@ -251,8 +251,8 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
     lines = [f"{_seconds(at_us)} block {short(digest)} of height {header.height}, {proposer}"]
     for (root, is_diverged), places in by_outcome.items():
         who = name_validators(dict.fromkeys(node for _, node in places))
-        claim = f" where it claims {short(header.state_root)}" if is_diverged else ""
-        lines.append(f"{_INDENT}from {_seconds(places[0][0])} on {who} came from it to root {short(root)}{claim}")
+        claim = f"; its header has root {short(header.state_root)}" if is_diverged else ""
+        lines.append(f"{_INDENT}from {_seconds(places[0][0])} on, {who} executed it to root {short(root)}{claim}")
     return [(at_us, line) for line in lines]
 
 

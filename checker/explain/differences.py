@@ -1,4 +1,4 @@
-"""Values in words: the fields in which two sides differ, by how much, and names cut to twelve digits."""
+"""Values in words: fields that differ between two sides, the difference, and names cut to twelve digits."""
 
 import re
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Final
 from checker.record.errors import on_one_line
 
 VALUE_CHARACTERS_MAX: Final = 600
-"""The longest value of a field; the JSON object of `explain` has the whole one."""
+"""Greatest number of characters of a field's value; the JSON object of `explain` has the whole value."""
 
 SHOWN_DIGITS: Final = 12
 """Hexadecimal digits shown of an address or a digest."""
@@ -29,16 +29,16 @@ _UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("used_cycles", "gas_limit", "cycles", "gc_cycles", "lane_cycles"), "cycles"),
     **dict.fromkeys(("used_cells", "cells", "lane_cells"), "cells"),
 }
-"""Units of fields that are numbers."""
+"""Units of numeric fields."""
 
 
 def shorten(text: str) -> str:
-    """Return a text in which addresses and digests have twelve digits."""
+    """Return a text with addresses and digests cut to twelve digits."""
     return _LONG_NAME.sub(r"\1", text)
 
 
 def in_words(text: str) -> str:
-    """Return a text whose fields are `name value` and not `name=value`, with short names and grouped digits."""
+    """Return a text with fields as `name value` instead of `name=value`, short names and grouped digits."""
 
     def name(found: re.Match[str]) -> str:
         before = ", " if found[1] == " " else found[1]
@@ -49,14 +49,14 @@ def in_words(text: str) -> str:
 
 
 def group_digits(text: str) -> str:
-    """Return a text whose decimal numbers have a comma between thousands."""
+    """Return a text with a comma between the thousands of its decimal numbers."""
     return _LONG_NUMBER.sub(lambda found: f"{int(found[0]):,}" if found[0][0] != "0" else found[0], text)
 
 
 def differing_fields(values: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
-    """Return the fields in which the sides differ, each with its value before and on each side.
+    """Return the fields that differ between the sides, each with its value before the block and on each side.
 
-    A value that is no list of fields is one field of its own.
+    A value without named fields is a single field called `value`.
     """
     read = [fields_of(value) for value in values]
     if not all(read[1:]):
@@ -67,7 +67,7 @@ def differing_fields(values: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
 
 
 def fields_of(value: str) -> Mapping[str, str]:
-    """Return the fields of a value by their names; nothing where it has none."""
+    """Return the fields of a value by name; empty for a value without named fields."""
     places = list(_FIELD.finditer(value))
     ends = [*(place.start() for place in places[1:]), len(value)] if places else []
     return {
@@ -77,12 +77,12 @@ def fields_of(value: str) -> Mapping[str, str]:
 
 
 def compare(name: str, right: str, wrong: str) -> str:
-    """Return by how much a field differs: `800 units lower`, `2 entries longer`; nothing where no figure says it.
+    """Return the difference of a field: `800 units lower`, `2 entries longer`; empty without a figure.
 
     Args:
         name: The field.
-        right: Its value on the side that it is compared with.
-        wrong: Its value.
+        right: Its value on the right side.
+        wrong: Its value on the wrong side.
     """
     if _NUMBER.fullmatch(right) and _NUMBER.fullmatch(wrong):
         by, unit = int(wrong) - int(right), _UNITS.get(name, "")
@@ -102,7 +102,7 @@ def _compare_lists(right: Sequence[str], wrong: Sequence[str]) -> str:
 
 
 def entries_of(value: str) -> list[str]:
-    """Return the entries of a list, as it is shown."""
+    """Return the entries of a list in its displayed form."""
     entries, depth, start = [], 0, 1
     for place, each in enumerate(value):
         depth += (each in "([") - (each in ")]")

@@ -1,10 +1,10 @@
 """The first block at which validators diverge from each other, or from the oracle.
 
-Two groups of outcomes of one block are a difference of states, whether or not the block became final. The oracle counts
-as one more executor: it executes the blocks that lead to the place again.
+Executions of a block with two different outcomes diverge, whether or not the block became final. The oracle counts as
+another executor: it executes every block from genesis to the divergence again.
 
-Places are found by going through the blocks from the first on, not by bisection: a validator that differs at one height
-and is right again at the next, because it was restarted in between, is found too, and everything is in memory anyway.
+The search walks the blocks in order instead of bisecting: a restarted validator may differ at one height and be right
+at the next. All executions are in memory, so the walk is cheap.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ _Item = TypeVar("_Item")
 
 
 class AgreedBlock(NamedTuple):
-    """A block before a divergence, with the one outcome of all its executions."""
+    """A block before a divergence: all its executions have the same outcome."""
 
     digest: bytes
     block: Block
@@ -49,11 +49,11 @@ class Divergence:
     Attributes:
         digest: The block's digest.
         block: The block, as it was proposed.
-        groups: The groups; the first is the one that is right: the oracle's, else that of most validators.
-        refusal: The oracle's reason to hold the block to be invalid; empty where it does not.
+        groups: The groups; the first group is right: it holds the oracle, or without an oracle the most validators.
+        refusal: The oracle's reason to refuse the block; empty if the oracle accepts it.
         before: The state before the block.
-        now: The present of the block, in the chain's timebase.
-        past: The blocks that lead to it, oldest first.
+        now: The block's height or slot, in the chain's timebase.
+        past: The ancestors of the block, oldest first.
     """
 
     digest: bytes
@@ -71,24 +71,24 @@ class Divergence:
 
     @property
     def right(self) -> Outcome:
-        """The outcome of the group that is right."""
+        """The outcome of the right group."""
         return self.groups[0].outcome
 
     @property
     def wrong(self) -> Outcome:
-        """The outcome of the first other group; the same where only the oracle refuses the block."""
+        """The outcome of the second group; the right outcome if only the oracle refuses the block."""
         return self.groups[-1 if len(self.groups) == 1 else 1].outcome
 
     @property
     def wrong_validators(self) -> list[int]:
-        """The validators of all groups but the first, ascending."""
+        """The validators of all groups except the right group, ascending."""
         return sorted({node for group in self.groups[1:] for node in group.validators})
 
     @cached_property
     def keys(self) -> tuple[bytes, ...]:
-        """The keys that have other values after the two outcomes, those closest to a cause first.
+        """The keys whose values differ after the two outcomes; keys closest to a cause come first.
 
-        Of an outcome that broke off, those that it read otherwise count alone, and else only those that it had written.
+        For an aborted execution, compare the keys that it read differently, or, if there are none, the keys it wrote.
         """
         right, wrong = self.right, self.wrong
         keys = dict.fromkeys(wrong.misread or wrong.changes if wrong.broken else [*right.changes, *wrong.changes])
@@ -97,35 +97,35 @@ class Divergence:
         )
 
     def in_each(self, read: Callable[[Outcome], _Item]) -> tuple[_Item, ...]:
-        """Return what a function gives for the outcome of each group."""
+        """Return the result of a function for the outcome of each group."""
         return tuple(read(group.outcome) for group in self.groups)
 
     def values(self, key: bytes) -> tuple[bytes | None, ...]:
-        """Return the value of a key before the block, and those that each group leaves."""
+        """Return the value of a key before the block, then its value in each group's changes."""
         return self.before.get(key), *self.in_each(lambda outcome: outcome.changes.get(key))
 
     def timer_of_key(self, key: bytes) -> bytes:
-        """Return the identifier of the timer that an entry is about, nothing for other tables."""
+        """Return the identifier of the timer that a state entry belongs to; empty for other tables."""
         return timer_of_key(key, self.values(key))
 
     def timer(self, timer_id: bytes) -> Timer | None:
-        """Return the record of a timer before the block, or as a group schedules it there."""
+        """Return the record of a timer before the block, or as a group schedules it in the block."""
         states = (self.before, *self.in_each(lambda outcome: outcome.changes))
         return next((timer for values in states if (timer := timer_of(values, timer_id)) is not None), None)
 
     def after(self, outcome: Outcome, key: bytes) -> bytes | None:
-        """Return the value that a key has after an outcome: writing what was there already changes nothing."""
+        """Return the value of a key after an outcome; a key that the outcome does not change keeps its value."""
         return outcome.changes[key] if key in outcome.changes else self.before.get(key)
 
 
 def first_difference(lists: Iterable[Sequence[_Item]]) -> tuple[int, tuple[_Item | None, ...]] | None:
-    """Return the first place at which lists differ, with what each has there: None after its end."""
+    """Return the first index at which lists differ, and each list's item there; None after a list's end."""
     places = enumerate(zip_longest(*lists))
     return next((place for place in places if any(item != place[1][0] for item in place[1])), None)
 
 
 class OracleReplay:
-    """The oracle, executing again the blocks that lead to a place."""
+    """The oracle, which executes a branch again from genesis."""
 
     def __init__(self, genesis: bytes) -> None:
         self._chain: OracleChain | None = None
@@ -137,14 +137,14 @@ class OracleReplay:
             pass
 
     def begin(self) -> Outcome | None:
-        """Return the outcome of genesis; None if it cannot be computed."""
+        """Return the outcome of genesis; None if the oracle cannot compute it."""
         if self._chain is None:
             return None
         log = self._chain.contents.log
         return Outcome((), self._chain.header.state_root, (), dict(log.values), log.operations(0))
 
     def execute(self, encoded: bytes) -> Outcome | str | None:
-        """Return the outcome of the next block, or the reason why it is invalid; None if it cannot be computed."""
+        """Return the outcome of the next block, or why it is invalid; None if the oracle cannot compute it."""
         if self._chain is None:
             return None
         log = self._chain.contents.log
@@ -173,14 +173,14 @@ def find_divergence(
         executions: The observed executions.
         genesis: The encoded genesis.
         timebase: The unit in which timers count.
-        named: Digests of blocks that checks name.
+        named: Digests of blocks that failed checks name.
     """
     found = (_find_on_the_way(executions, genesis, timebase, target) for target in executions.suspects(named))
     return next((divergence for divergence in found if divergence is not None), None)
 
 
 def _find_on_the_way(executions: Executions, genesis: bytes, timebase: Timebase, target: bytes) -> Divergence | None:
-    """Follow the blocks from genesis to one block and return the first divergence on the way."""
+    """Return the first divergence among a block and its ancestors."""
     oracle = OracleReplay(genesis)
     before: dict[bytes, bytes] = {}
     past: list[AgreedBlock] = []
@@ -209,7 +209,7 @@ def _find_on_the_way(executions: Executions, genesis: bytes, timebase: Timebase,
 def _ranked(
     observed: ObservedBlock, opinion: Outcome | None, before: Mapping[bytes, bytes]
 ) -> tuple[ExecutionGroup, ...]:
-    """Return the groups, the oracle's own one among them, the one that is right first."""
+    """Return the groups with the right group first; an oracle that agrees with no validator has its own group."""
     groups = [ExecutionGroup(as_changes(group.outcome, before), list(group.validators)) for group in observed.groups]
     if opinion is not None:
         agreeing = next((group for group in groups if group.outcome.is_that_of_the_oracle(opinion)), None)

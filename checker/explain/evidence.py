@@ -1,7 +1,6 @@
-"""The evidence of a failed check where states do not differ: its values, the timer that it names, the last views.
+"""The evidence of a failed check with equal states: its values, the timer that it names, the last views.
 
-A timer's identifier explains nothing by itself. Its record and every event about it do, and so does the account
-that pays for it, before the block and after.
+For a timer the evidence has its record, every event about it, and its payer's account before and after the block.
 """
 
 from collections import deque
@@ -24,13 +23,13 @@ from validators.events import BlockFinalized, CertificateHeld, Entered, Reported
 from validators.execution.schema import account_key
 
 _EVENTS_MAX: Final = 12
-"""Greatest number of a timer's events shown, half of them the first and half the last."""
+"""Greatest number of a timer's events shown: the first half from the beginning, the second from the end."""
 
 _CALLS_MAX: Final = 6
-"""Greatest number of calls of an engine shown, the one that differs last."""
+"""Greatest number of engine calls shown; the differing call is the last."""
 
 _VIEWS_MAX: Final = 8
-"""Greatest number of last views shown."""
+"""Greatest number of views shown, from the end of the run."""
 
 
 def seen_by(check: CheckResult, findings: Findings) -> list[str]:
@@ -42,11 +41,11 @@ def seen_by(check: CheckResult, findings: Findings) -> list[str]:
 
 
 def last_calls(calls: Iterable[Event], evidence: Mapping[str, Evidence]) -> list[str]:
-    """Return the last calls of an engine up to a difference from its specification, a line each.
+    """Return the last calls of an engine up to its difference from the specification, as lines.
 
     Args:
-        calls: The recorded calls of the engines that differ.
-        evidence: That of the check `consensus`, with replica and life.
+        calls: The recorded calls of the differing engines.
+        evidence: The evidence of the check `consensus`, with replica and life.
     """
     place = evidence.get("replica"), evidence.get("life")
     kept = deque((call for call in calls if (call.node, call.values[0]) == place), _CALLS_MAX)
@@ -58,7 +57,7 @@ def last_calls(calls: Iterable[Event], evidence: Mapping[str, Evidence]) -> list
 
 
 def _timer_lines(timer_id: bytes, height: object, executions: Executions) -> list[str]:
-    """Return a timer's record, its payer's account around the block that a check names, and each event about it."""
+    """Return a timer's record, its payer's account before and after the named block, and each event about it."""
     timer: Timer | None = None
     events: list[str] = []
     paid: list[str] = []
@@ -91,7 +90,7 @@ def _describe_payer(
 
 @dataclass(slots=True)
 class _View:
-    """The fate of one view: its leader, entrants, reasons to leave and certificates."""
+    """The course of a view: its leader, the validators that entered it, reasons to leave, and certificates."""
 
     leader: int
     entered: list[int] = field(default_factory=list)
@@ -101,7 +100,7 @@ class _View:
 
 
 def last_views(events: Iterable[Event], view_word: str = "view") -> list[str]:
-    """Return the last views of a run in lines: leader and entrants, reasons to leave, certificates."""
+    """Return the last views of a run as lines: leader, entered validators, reasons to leave, certificates."""
     views: dict[int, _View] = {}
     for event in events:
         if (entered := read_event(event, Entered)) is not None:
@@ -120,7 +119,7 @@ def last_views(events: Iterable[Event], view_word: str = "view") -> list[str]:
 def _describe_view(view: _View) -> str:
     parts = [f"entered by {name_validators(sorted(dict.fromkeys(view.entered)))}"]
     for reason, nodes in view.left.items():
-        parts.append(f"left over {reason} by {name_validators(sorted(dict.fromkeys(nodes)))}")
+        parts.append(f"left for {reason} by {name_validators(sorted(dict.fromkeys(nodes)))}")
     for kind, nodes in view.certified.items():
         parts.append(f"{kind} at {name_validators(sorted(dict.fromkeys(nodes)))}")
     parts += [f"height {height} final" for height in view.finalized]

@@ -1,4 +1,4 @@
-"""The failure report as data, and the findings that it is made from."""
+"""The failure report as data, and the findings behind it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -12,13 +12,13 @@ from network.events import Event
 from scheduler import Timebase
 
 Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up"]
-"""The cause of a difference between states, in one word (docs/explain.md)."""
+"""The cause of a difference between states in a single word (docs/explain.md)."""
 
 
 class SideReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A group with one outcome; `block` is set where groups finalized different blocks.
+    """A group of validators with the same outcome; `block` is set if groups finalized different blocks.
 
-    `says` describes the group's outcome where that is no state and has no root.
+    `says` describes an outcome without a state root.
     """
 
     who: str
@@ -30,7 +30,7 @@ class SideReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A differing key: its name, its timer if it has one, its value before, and after on each side."""
+    """A differing key: its name, its timer (may be empty), its value before the block, and its value on each side."""
 
     key: str
     name: str
@@ -40,14 +40,14 @@ class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in the order of a block's steps, and the step that each side has there."""
+    """An index in the order of a block's steps, and each side's step there."""
 
     place: int
     values: list[str]
 
 
 class Stall(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica for which finality stopped: its last final height, since when, its view, and what it waits for."""
+    """A replica without new finality: its last final height and time, its view, and the event that it awaits."""
 
     validator: int
     height: int
@@ -60,14 +60,14 @@ class Stall(msgspec.Struct, frozen=True, kw_only=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """The report, as plain data.
 
-    `check` and `summary` are those of the failure that decides the verdict, `evidence` its values, `also` the
-    lines of the others. `height` to `handler` say where states part and by which write; they are empty where states
-    do not, and `seen` has the check's own evidence instead. `origin` names the write without its values, and `told`
-    has what each side says of it. `views` are the last views of a run that got stuck.
-    `chain` is the chain of events in lines. `no_cause` says why there is no cause. `orders` are the steps of both
-    sides around the first place at which their order differs. `stalls` are the replicas for which finality stopped,
-    of all `replicas`, in a run that ended at `end_us`; `left_over` says how views ended meanwhile. `family` is that of
-    the check; `is_foreign` says that the states are an application's own.
+    `check`, `summary`, `evidence` and `family` belong to the failure that decides the verdict. `also` has a line for
+    each further failure. `height` to `handler` name the block at which states diverge, and the write. They are empty
+    for equal states; then `seen` has the check's evidence. `origin` names the write without its values. `told` has each
+    side's receipt or operation for this write. `views` are the last views of a stuck run. `chain` is the chain of
+    events as lines. `no_cause` is the reason for a missing cause. `orders` are the steps of both sides around the first
+    step that differs. `stalls` are the replicas without new finality. `replicas` counts all replicas, `end_us` is the
+    run's end. `left_over` has the reasons for which replicas left views. `is_foreign` means that an application owns
+    the states.
     """
 
     check: str
@@ -106,19 +106,19 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(NamedTuple):
-    """The inputs of an explanation.
+    """The input of an explanation.
 
     Attributes:
-        executions: The observed executions of a run.
+        executions: The observed executions of the run.
         genesis: The encoded genesis.
         timebase: The unit in which timers count.
         checks: The checks' results.
         events: Returns the run's log from its beginning at each call.
-        replay: Executes a block and those that lead to it anew by a validator's own code, which has no past; None where
-            it does not come that far.
+        replay: Executes a block and its ancestors again with a fresh engine of a validator's own code; returns None if
+            the engine fails before the block.
         expected: The checks that the scenario expects to fail.
         view_word: The engine's word for a view.
-        has_tables: Whether the states are those of this project's own chain.
+        has_tables: Whether this project's own chain holds the states, and not an outside application.
     """
 
     executions: Executions
@@ -133,5 +133,5 @@ class Findings(NamedTuple):
 
     @property
     def decisive(self) -> CheckResult | None:
-        """The failure that decides the verdict; where all failures were expected, the worst of them."""
+        """The failure that decides the verdict; the worst failure if the scenario expects all failures."""
         return deciding_check(self.checks, self.expected) or deciding_check(self.checks)

@@ -1,6 +1,6 @@
 """State entries, receipts and calls in words, with the names of their fields.
 
-Bytes that cannot be decoded are shown in hexadecimal: the data of a failed run may be damaged.
+Bytes without a valid encoding appear in hexadecimal: the data of a failed run may be damaged.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,10 +42,10 @@ from validators.execution.schema import LongStoredValue, StoredValue
 _Item = TypeVar("_Item")
 
 NOT_WRITTEN: Final = "not written"
-"""Shown for a key that an outcome leaves as it was."""
+"""Shown for a key that an outcome does not change."""
 
 _OPERATIONS: Final = {b"\xd1": "delete", b"\xd2": "update"}
-"""Operations with a key, by their first byte (docs/state.md)."""
+"""Names of operations with a key, by their first byte (docs/state.md)."""
 
 _SHOWN_BYTES: Final = 40
 _ORDER: Final = (
@@ -66,7 +66,7 @@ _ORDER: Final = (
     *(LANE_CONFIG, FIRES, RECENT_FIRES, ACCOUNT, MAILBOX, BURNED, FEE_MARKET, LANE_MARKET),
 )
 _PLACES: Final = {code: place for place, code in enumerate(_ORDER)}
-"""The order of tables in a report: balances and prices last, because they follow from nearly everything else."""
+"""The order of tables in a report: balances and prices come last, because nearly every other change moves them."""
 
 
 def order_of_key(key: bytes) -> tuple[int, bytes]:
@@ -75,7 +75,7 @@ def order_of_key(key: bytes) -> tuple[int, bytes]:
 
 
 def name_key(key: bytes, values: Iterable[bytes | None] = ()) -> str:
-    """Return table and identity of a key, the identity of a hashed one from its values."""
+    """Return the table and identity of a key; the identity of a hashed key comes from its values."""
     for record in (record_of(key, value) for value in values):
         if isinstance(record, Timer):
             return f"timer {record.timer_id.hex()}"
@@ -87,7 +87,7 @@ def name_key(key: bytes, values: Iterable[bytes | None] = ()) -> str:
 
 
 def show_entry(key: bytes, value: bytes | None) -> str:
-    """Return a value as its fields by name; `absent` for None."""
+    """Return a value as named fields; `absent` for None."""
     record = record_of(key, value)
     if record is None:
         return describe_value(value)
@@ -137,7 +137,7 @@ def show_call(transaction: Transaction) -> str:
 
 
 def show(value: object) -> str:
-    """Return a field: bytes as text where they are text, else in hexadecimal; long ones cut."""
+    """Return a field: printable ASCII bytes as text, other bytes in hexadecimal; long values are cut."""
     if isinstance(value, bytes):
         if value and value.isascii() and value.decode("ascii").isprintable():
             return f'"{value[:_SHOWN_BYTES].decode("ascii")}"'
@@ -155,12 +155,12 @@ def show_fields(record: msgspec.Struct) -> str:
 
 
 def show_root(outcome: Outcome) -> str:
-    """Return the root of an outcome, or the reason why it has none."""
+    """Return the root of an outcome, or the reason for a missing root."""
     return f"none: {on_one_line(outcome.broken)}" if outcome.broken else outcome.root.hex()
 
 
 def split_ends(items: Sequence[_Item], at_most: int) -> tuple[Sequence[_Item], int, Sequence[_Item]]:
-    """Return the first and last items to show, and between them the number of items left out."""
+    """Return the first items to show, the number of items left out, and the last items to show."""
     if len(items) <= at_most:
         return items, 0, ()
     half = at_most // 2
@@ -168,6 +168,6 @@ def split_ends(items: Sequence[_Item], at_most: int) -> tuple[Sequence[_Item], i
 
 
 def cut_in_the_middle(lines: Sequence[str], at_most: int, more: str) -> list[str]:
-    """Return the lines, with those in the middle replaced by `... N more` and `more` if there are too many."""
+    """Return at most `at_most` lines: `... N` and the text `more` replace the lines in the middle."""
     first, left_out, last = split_ends(lines, at_most)
     return [*first, *([f"... {left_out} {more}"] if left_out else []), *last]

@@ -12,7 +12,7 @@ from validators.execution.receipts import TransactionReceipt
 
 BEFORE: Final = 1
 AFTER: Final = 7
-"""Places shown before the first one that differs, and from it on."""
+"""Steps shown before the first differing step, and steps shown from it on."""
 
 _NOTHING: Final = "nothing more"
 _VERBS: Final = {
@@ -25,9 +25,9 @@ _VERBS: Final = {
 
 
 def orders_of(divergence: Divergence) -> list[OrderRow]:
-    """Return the steps of the right and the wrong outcome around the first place at which they differ.
+    """Return the steps of the right and the wrong outcome around the first differing step.
 
-    Steps are the receipts; where these are the same, the operations of the log.
+    The steps are the receipts, or, for equal receipts, the operations of the log.
     """
     outcomes = divergence.right, divergence.wrong
     is_of_receipts = divergence.right.receipts != divergence.wrong.receipts

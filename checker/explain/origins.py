@@ -1,7 +1,7 @@
-"""Origins of a divergence, and the functions for those that no receipt shows.
+"""Origins of a divergence, and the functions for origins without a receipt.
 
-These are a refused block, one executed with other transactions, an execution that broke off, a log with other
-operations, a summary with other counts.
+Origins without a receipt are a refused block, an execution of other transactions, an aborted execution, a log with
+other operations, and a summary with other counts.
 """
 
 import hashlib
@@ -20,22 +20,22 @@ from validators.execution.errors import InvalidEncodingError
 from validators.execution.receipts import TransactionReceipt
 
 EXECUTED_ALL_THE_SAME: Final = ", and it was executed"
-"""The end of an origin that the oracle refuses."""
+"""The end of an origin text about a block that the oracle refuses."""
 
 
 class Origin(NamedTuple):
-    """The place where a difference was made.
+    """The transaction, timer or phase that caused a difference; a field without a value is empty.
 
     Attributes:
         what: The transaction, timer or phase, in words.
-        reported: The receipts of each group about it, in words, in the order of the groups.
-        receipt: Index of the receipt in the block, -1 without one.
-        transaction: Digest of the transaction, or nothing.
-        timer: Identifier of the timer, or nothing.
-        actor: Address of the actor that ran, or nothing.
-        account: Address of the account concerned where no actor ran, or nothing.
-        handler: The handler that ran, or nothing.
-        others: The number of other receipts of the block that might have made it as well.
+        reported: Each group's receipt or operation, in words, in the order of the groups.
+        receipt: Index of the receipt in the block; -1 without a receipt.
+        transaction: Digest of the transaction.
+        timer: Identifier of the timer.
+        actor: Address of the actor that ran.
+        account: Address of the sender of a refused transaction.
+        handler: The handler that ran.
+        more: The number of further receipts of the block that may have caused the difference.
     """
 
     what: str
@@ -46,11 +46,11 @@ class Origin(NamedTuple):
     actor: bytes = b""
     account: bytes = b""
     handler: str = ""
-    others: int = 0
+    more: int = 0
 
 
 def origin_of_refusal(divergence: Divergence) -> Origin:
-    """Return the header or the transaction that the oracle refuses and every validator executed."""
+    """Return the header or the transaction that every validator executed and the oracle refuses."""
     what = f"{divergence.refusal}{EXECUTED_ALL_THE_SAME}"
     index = re.match(r"transaction (\d+):", divergence.refusal)
     if index is None:
@@ -61,30 +61,30 @@ def origin_of_refusal(divergence: Divergence) -> Origin:
 
 
 def origin_in_log(divergence: Divergence) -> Origin:
-    """Return the first operation that differs where all values are the same."""
+    """Return the first differing operation, count or phase, for equal values."""
     found = first_difference(divergence.in_each(lambda outcome: outcome.operations))
     if found is not None:
         return Origin(f"operation {found[0]} of the block in the log", tuple(map(show_operation, found[1])))
     counts = divergence.in_each(lambda outcome: outcome.counts)
-    others = [name for name in counts[0] if len({each.get(name) for each in counts}) > 1]
-    if divergence.right.root == divergence.wrong.root and others:
-        reported = tuple(", ".join(f"{name} {each.get(name, 0):,}" for name in others) for each in counts)
-        return Origin("what the block says of itself", reported, timer=_first_dead(divergence))
+    differing = [name for name in counts[0] if len({each.get(name) for each in counts}) > 1]
+    if divergence.right.root == divergence.wrong.root and differing:
+        reported = tuple(", ".join(f"{name} {each.get(name, 0):,}" for name in differing) for each in counts)
+        return Origin("the counts in the block's summary", reported, timer=_first_dead(divergence))
     ledgers = compare_phases(divergence.right.phases, divergence.wrong.phases)
     if ledgers is not None:
         return Origin(_name_phases(divergence), ledgers)
-    return Origin("the state database: values and operations are the same on all sides")
+    return Origin("the state database: values and operations are equal on all sides")
 
 
 def _name_phases(divergence: Divergence) -> str:
-    """Return the phase that the wrong executions leave out, if they do, in words."""
+    """Return the phase that the wrong execution left out, else the phases' ledger, in words."""
     gone_through = [name for name, _ in divergence.wrong.phases]
     missing = [name for name, _ in divergence.right.phases if name not in gone_through]
     return f"the phase {missing[0]} was left out" if missing else "the ledger of the block's phases"
 
 
 def _first_dead(divergence: Divergence) -> bytes:
-    """Return the first timer that still waits in the state after the block although it is dead."""
+    """Return the first dead timer that still waits after the block; empty without a dead timer."""
     waiting = dict(divergence.before)
     for key, value in divergence.right.changes.items():
         waiting[key] = value or b""
@@ -98,12 +98,12 @@ def _first_dead(divergence: Divergence) -> bytes:
 
 
 def origin_in_input(divergence: Divergence) -> Origin:
-    """Return the first transaction in which the groups' lists differ."""
+    """Return the first transaction that differs between the groups."""
     found = first_difference(divergence.in_each(lambda outcome: outcome.transactions))
-    assert found is not None, "the groups were given other transactions"
+    assert found is not None, "the groups executed the same transactions"
     index, given = found
-    reported = tuple("no transaction" if one is None else _show_transaction(one) for one in given)
-    digest = hashlib.sha256(next(one for one in given if one is not None)).digest()
+    reported = tuple("no transaction" if encoded is None else _show_transaction(encoded) for encoded in given)
+    digest = hashlib.sha256(next(encoded for encoded in given if encoded is not None)).digest()
     return Origin(f"transaction {index} of the block", reported, transaction=digest)
 
 
@@ -116,14 +116,12 @@ def _show_transaction(encoded: bytes) -> str:
 
 
 def origin_of_break(divergence: Divergence) -> Origin:
-    """Return the transaction at which an execution broke off, or the receipt that it should have reached next."""
+    """Return the transaction at which an execution aborted, or the first receipt that the execution lacks."""
     right, wrong = divergence.right, divergence.wrong
     refused = re.match(r"transaction (\d+):", wrong.broken)
     if refused is None:
         place = len(wrong.receipts) if len(wrong.receipts) < len(right.receipts) else -1
-        return Origin(
-            "the execution comes to no end", _reported_of_break(divergence, place), place, timer=_missing(divergence)
-        )
+        return Origin("the execution aborts", _reported_of_break(divergence, place), place, timer=_missing(divergence))
     encoded = divergence.block.transactions[int(refused[1])]
     digest = hashlib.sha256(encoded).digest()
     receipts = enumerate(map(decode, right.receipts))
@@ -131,7 +129,7 @@ def origin_of_break(divergence: Divergence) -> Origin:
     place = next(made, -1)
     reported = _reported_of_break(divergence, place)
     transaction = decode_transaction(encoded)
-    # The reason for the refusal is in the sender's account: nonce and funds.
+    # A transaction is refused for its sender's nonce or funds.
     account = address_of(transaction.public_key)
     return Origin(show_call(transaction), reported, place, transaction=digest, account=account)
 
@@ -139,15 +137,15 @@ def origin_of_break(divergence: Divergence) -> Origin:
 def _reported_of_break(divergence: Divergence, place: int) -> tuple[str, ...]:
     def told_by(outcome: Outcome) -> str:
         if outcome.broken:
-            return f"breaks off: {outcome.broken}"
+            return f"aborts: {outcome.broken}"
         receipt = receipt_at(outcome, place) if place >= 0 else None
-        return "comes to its end" if receipt is None else show_receipt(receipt)
+        return "completes" if receipt is None else show_receipt(receipt)
 
     return divergence.in_each(told_by)
 
 
 def _missing(divergence: Divergence) -> bytes:
-    """Return the timer that an execution looked for and did not find, by its place in the waiting order."""
+    """Return the timer that an aborted execution did not find at its due and sequence; empty if unknown."""
     place = re.search(r"no timer lies at (\d+), (\d+)", divergence.wrong.broken)
     if place is None:
         return b""

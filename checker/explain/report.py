@@ -1,4 +1,4 @@
-"""The failure report: the failure, its place, the wrong side, the write, the cause, and the events before."""
+"""The failure report: the failure, its block, the wrong side, the write, the cause, and the earlier events."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,7 +30,7 @@ KEYS_MAX: Final = 8
 
 
 def explain(findings: Findings) -> Explanation:
-    """Return the first failure of a run and its cause."""
+    """Return the report of a run's decisive failure."""
     explanation = _of_checks(findings)
     fork = findings.executions.first_fork()
     named = _blocks_of(findings)
@@ -43,9 +43,10 @@ def explain(findings: Findings) -> Explanation:
 
 
 def _is_before(fork: int, divergence: Divergence) -> bool:
-    """Whether two final blocks at a height explain more than a divergence: not where it splits one block as low.
+    """Whether a fork is a better explanation than a divergence: its height is lower, or only the oracle diverges there.
 
-    Who comes to another state refuses what others build on theirs, and under the longest chain makes its own final.
+    A validator with another state refuses blocks on its peers' state, and under the longest chain finalizes its own
+    branch. So a divergence between validators can cause a fork at the same height.
     """
     height = divergence.header.height
     return fork < height or (fork == height and len(divergence.groups) == 1)
@@ -61,14 +62,14 @@ def _of_checks(findings: Findings) -> Explanation:
     checks, first = findings.checks, findings.decisive
     if first is None:
         return Explanation(check="", summary="every check passed", evidence={}, also=[])
-    # What a plug-in raised is the likely cause of a failure, though it is none itself.
-    others = [
+    # An exception of a plug-in is no failure by itself, and the likely cause of a failure.
+    further = [
         check for check in checks if check is not first and (check.status == first.status or check.name == PLUGINS)
     ]
     evidence = dict(first.evidence)
     key = digest_in(evidence.get("key"))
     notes = [f"{evidence['key']} is {name_key(key)}"] if key else []
-    also = [on_one_line(f"{title_of(check)}: {check.summary}") for check in others]
+    also = [on_one_line(f"{title_of(check)}: {check.summary}") for check in further]
     explanation = Explanation(
         check=on_one_line(first.name),
         summary=on_one_line(first.summary),
@@ -83,7 +84,7 @@ def _of_checks(findings: Findings) -> Explanation:
 
 
 def _with_stalls(explanation: Explanation, findings: Findings) -> Explanation:
-    """Add the replicas for which finality stopped, where the check is about one of them, or about the whole run."""
+    """Add the replicas without new finality, if the check names no replica or one of these replicas."""
     found = find_stalls(findings.events(), findings.view_word)
     named = explanation.evidence.get("validator")
     stalls = [stall for stall in found.stalls if named in (None, stall.validator)]
@@ -95,7 +96,7 @@ def _with_stalls(explanation: Explanation, findings: Findings) -> Explanation:
 
 
 def _with_fork(explanation: Explanation, findings: Findings, height: int) -> Explanation:
-    """Add a fork: two blocks are final at one height, so the cause is the input, whatever the states."""
+    """Add a fork: two blocks are final at the same height, so the cause is the input."""
     sides, executions = [], findings.executions
     for digest, validators in executions.final[height].items():
         block = executions.blocks.get(digest)
@@ -115,7 +116,7 @@ def _with_fork(explanation: Explanation, findings: Findings, height: int) -> Exp
 def _with_divergence(explanation: Explanation, findings: Findings, divergence: Divergence) -> Explanation:
     origin = origin_of(divergence)
     timer_id = origin.timer or next(filter(None, map(divergence.timer_of_key, divergence.keys)), b"")
-    # The receipt's own subject comes first: its timer's entries, then its actor's.
+    # Entries of the receipt's timer come first, then entries of its actor.
     owner = origin.account or origin.actor
     keys = sorted(
         divergence.keys, key=lambda key: (divergence.timer_of_key(key) != timer_id, owner not in key or not owner)
@@ -165,14 +166,14 @@ def _with_divergence(explanation: Explanation, findings: Findings, divergence: D
 
 
 def _record_of(timer: Timer | None, mentions: Sequence[Mention]) -> str:
-    """Return a timer's record, or for a timer that is gone the last receipt about it."""
+    """Return a timer's record; for an exited timer, the last receipt about it."""
     if timer is not None:
         return show_fields(timer)
-    return f"there no more since {mentions[-1].line}" if mentions else ""
+    return f"no longer in the state; last receipt: {mentions[-1].line}" if mentions else ""
 
 
 def _scheduled_in(divergence: Divergence, timer_id: bytes) -> str:
-    """Return what a timer is that came in this block, and may have left in it."""
+    """Return the scheduling event of a timer that this block schedules; empty for other timers."""
     receipts = (receipt for group in divergence.groups for receipt in group.outcome.receipts)
     events = (event for receipt in receipts for event in events_of(receipt))
     scheduled = (each for each in events if isinstance(each, TimerScheduled) and each.timer_id == timer_id)
@@ -180,9 +181,9 @@ def _scheduled_in(divergence: Divergence, timer_id: bytes) -> str:
 
 
 def _is_right_when_cold(findings: Findings, divergence: Divergence) -> bool:
-    """Return whether a wrong validator's code comes to the right outcome from the blocks alone.
+    """Return whether a wrong validator's code reaches the right outcome from the blocks alone.
 
-    An outcome that is neither the wrong nor the right one comes from something that is in no block, such as a clock.
+    A third outcome shows an input that is in no block, for example a clock.
     """
     firsts = [group.validators[0] for group in divergence.groups[1:] if group.validators]
     outcomes = (findings.replay(node, divergence) for node in firsts)
@@ -217,12 +218,12 @@ def _describe_write(divergence: Divergence, origin: Origin) -> str:
     if origin.receipt < 0:
         return f"{origin.what}: {said}"
     call = f"{origin.what}: " if origin.transaction else ""
-    more = f" (the first of {origin.others + 1} receipts that touch the key)" if origin.others else ""
-    return f"receipt {origin.receipt}: {call}{said}{more}"
+    further = f" (the first of {origin.more + 1} receipts that touch the key)" if origin.more else ""
+    return f"receipt {origin.receipt}: {call}{said}{further}"
 
 
 def _prices(divergence: Divergence, origin: Origin) -> list[str]:
-    """Return a line with the prices of the block where the write has units in it that follow from them."""
+    """Return a line with the prices of the block, if the write burned units at these prices."""
     is_priced = any("burned=" in reported for reported in origin.reported)
     prices = divergence.before.get(FEE_MARKET_KEY)
     lane_price = divergence.right.counts.get("lane_price", 0)
@@ -235,10 +236,10 @@ def _notes(divergence: Divergence, *, is_from_the_past: bool) -> list[str]:
     if divergence.refusal:
         notes.append(f"the oracle refuses block {short(divergence.digest)}: {divergence.refusal}")
     if is_from_the_past:
-        notes.append("the same code with nothing behind it but the blocks comes to the right outcome")
+        notes.append("a fresh engine with the same code reaches the right outcome from the blocks alone")
     right, wrong = divergence.right, divergence.wrong
     is_same_content = right.receipts == wrong.receipts and not divergence.keys
     if len(divergence.groups) > 1 and is_same_content and not wrong.broken:
-        is_same = "the same" if right.operations == wrong.operations else "other"
-        notes.append(f"receipts and values are the same on all sides, the log has {is_same} operations")
+        verb = "are equal" if right.operations == wrong.operations else "differ"
+        notes.append(f"receipts and values are equal on all sides, the operations of the log {verb}")
     return notes

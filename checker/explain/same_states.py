@@ -1,7 +1,7 @@
-"""The report of a failure where all executions of each block agree: memory, disks, votes, finality.
+"""The report of a failure with equal executions of each block: memory, disks, votes, finality.
 
-Memory that no block explains, a log that cannot be opened as a state, and a process with other input than the blocks
-are differences of states all the same: they have groups, a height and a cause.
+Three kinds of differing state are reported here: cached state that no block explains, a log that does not open as a
+state, and a process with input besides the blocks. Their reports have groups, a height and a cause.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,6 +19,7 @@ from checker.explain.reading import digest_in
 from checker.record.errors import on_one_line
 from checker.results import CheckResult, Evidence
 from network.events import events_of_type
+from network.words import counted
 from validators.events import BlockExecuted
 
 _OF_MEMORY: Final[Mapping[str, Cause]] = {
@@ -27,18 +28,18 @@ _OF_MEMORY: Final[Mapping[str, Cause]] = {
     "operation-log": "clean-up",
     "bitmap": "hashing",
 }
-"""Checks that find memory that no block changed, each with its cause."""
+"""Causes by the name of a check that compares memory with the log."""
 
-_OF_OTHERS: Final[Mapping[str, Cause]] = {"cold-replay": "input", "determinism": "input"}
-"""Checks that compare a run with another process, each with its cause: one of the two had other input."""
+_OF_PROCESSES: Final[Mapping[str, Cause]] = {"cold-replay": "input", "determinism": "input"}
+"""Causes by the name of a check that compares two processes: a differing process had other input."""
 
-_SAME: Final = "all executions of each block came to the same, and to what the oracle came to where it could say"
+_SAME: Final = "all executions of each block have the same outcome, and the oracle agrees with each block it executed"
 
-_FOREIGN: Final = "unknown: the states are the application's own, and the record has its requests and answers alone"
+_FOREIGN: Final = "unknown: the application owns the states, and the record has only its requests and answers"
 
 
 def explain_same_states(explanation: Explanation, findings: Findings) -> Explanation:
-    """Complete a report from the failed checks alone, without a block whose executions differ."""
+    """Complete a report from the failed checks, for a run without a divergence."""
     chain = surroundings(findings.events(), explanation.evidence)
     decisive = findings.decisive
     explanation = msgspec.structs.replace(
@@ -58,14 +59,14 @@ def explain_same_states(explanation: Explanation, findings: Findings) -> Explana
     memory = next((check for check in failed if check.name in _OF_MEMORY), None)
     if memory is not None:
         return _of_memory(explanation, findings, memory)
-    # What an application answers elsewhere says nothing of the input here.
-    others = _OF_OTHERS if findings.has_tables else {}
-    causes = [others[check.name] for check in failed if check.name in others]
+    # An outside application may differ between two processes without other input.
+    known = _OF_PROCESSES if findings.has_tables else {}
+    causes = [known[check.name] for check in failed if check.name in known]
     return msgspec.structs.replace(explanation, cause=next(iter(causes), None))
 
 
 def _with_roots(explanation: Explanation, findings: Findings) -> Explanation:
-    """Add who came to which root of the block that a check names, where replicas came to several."""
+    """Add the replicas with each root of the block that a check names, if the roots differ."""
     digest, height = digest_in(explanation.evidence.get("block")), explanation.evidence.get("height")
     nodes: dict[bytes, dict[int, None]] = {}
     for event, executed in events_of_type(findings.events() if digest else (), BlockExecuted):
@@ -81,7 +82,7 @@ def _with_roots(explanation: Explanation, findings: Findings) -> Explanation:
 
 
 def _subject_of(evidence: Mapping[str, Evidence]) -> Iterator[str]:
-    """Yield the place in memory or the key that a check names."""
+    """Yield the key or the place in memory that a check names."""
     key = digest_in(evidence.get("key"))
     if key:
         yield name_key(key)
@@ -90,7 +91,7 @@ def _subject_of(evidence: Mapping[str, Evidence]) -> Iterator[str]:
 
 
 def _of_refused_log(explanation: Explanation, findings: Findings, refused: RefusedLog, height: int) -> Explanation:
-    """Report a log with the same operations and no state or another root: its hashing has changed."""
+    """Report a log with the right operations that does not open as a state, or has another root."""
     who = name_validators([refused.node])
     digest = next(iter(findings.executions.final[height]))
     root = findings.executions.blocks[digest].block.header.state_root.hex()
@@ -103,12 +104,12 @@ def _of_refused_log(explanation: Explanation, findings: Findings, refused: Refus
             SideReport(who=f"the log on the disk of {who}", root=root),
             SideReport(who=who, validators=[refused.node], root=f"none: {on_one_line(refused.reason)}"),
         ],
-        write=f"{who} reads back the operations of {height:,} blocks as they were written and makes no state of them",
+        write=f"{who} reads the right operations of {counted(height, 'blocks')} from disk and cannot open the state",
     )
 
 
 def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult) -> Explanation:
-    """Report memory that differs from the log: left by blocks taken back, if there were any."""
+    """Report memory that differs from the log; rewound blocks are the likely cause."""
     evidence = dict(check.evidence)
     node, height = evidence.get("validator"), evidence.get("height")
     taken_back = [back for event in findings.events() if event.node == node and (back := read_taken_back(event))]
@@ -116,7 +117,7 @@ def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult)
     if isinstance(node, int):
         who, source = name_validators([node]), str(evidence.get("source", "its operation log"))
         other = source if source.startswith("the ") else f"the {source.removeprefix('its ')} of {who}"
-        # Without values the check could not compare: its line has the reason.
+        # Evidence without values means that the check could not compare; its summary has the reason.
         said = [on_one_line(str(evidence.get(name, check.summary))) for name in ("expected", "found")]
         sides = [
             SideReport(who=other, says=said[0]),
@@ -126,7 +127,7 @@ def _of_memory(explanation: Explanation, findings: Findings, check: CheckResult)
     if taken_back:
         last = taken_back[-1]
         block, height = last.digest.hex(), last.height if height is None else height
-        write += f"; the last block taken back was {short(last.digest)} of height {last.height}"
+        write += f"; the last rewound block was {short(last.digest)} of height {last.height}"
     return msgspec.structs.replace(
         explanation,
         cause="clean-up" if taken_back else _OF_MEMORY[check.name],

@@ -1,4 +1,4 @@
-"""Replicas for which finality stopped: since when, in which view they are, and what they wait for."""
+"""Replicas without new finality: the time of the last final block, the current view, and the awaited event."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,18 +11,18 @@ from network.events import Event, read_event
 from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, Halted, Reported, Voted
 
 IDLE_VIEWS_MIN: Final = 3
-"""Views without a new final block from which on a replica counts as stalled."""
+"""Number of views without a new final block after which a replica counts as stalled."""
 
 
 class Stalls(NamedTuple):
-    """The stalled replicas of a run, and what is said of all of them."""
+    """The stalled replicas of a run, and facts about the whole run."""
 
     stalls: list[Stall]
     replicas: int
-    """The replicas of the run, stalled or not."""
+    """The number of all replicas of the run."""
     end_us: int
     left_over: str
-    """The reasons for which views were left since the last final block; empty where no replica left a view."""
+    """The reasons to leave views since the last final block; empty if no replica left a view."""
 
 
 @dataclass(slots=True)
@@ -34,15 +34,15 @@ class _Replica:
     view: int = 0
     leader: int = -1
     entered: dict[int, None] = field(default_factory=dict)
-    """The views that it entered since its last final block."""
+    """The views that the replica entered since its last final block."""
     executed: dict[int, None] = field(default_factory=dict)
-    """The views whose block it executed since then."""
+    """The views whose block the replica executed since its last final block."""
     left: dict[int, str] = field(default_factory=dict)
     gone: str = ""
 
 
 def find_stalls(events: Iterable[Event], view_word: str) -> Stalls:
-    """Return the replicas for which finality stopped before the end of a run."""
+    """Return the replicas for which finality stopped before the end of the run."""
     replicas: dict[int, _Replica] = {}
     votes: dict[int, dict[int, None]] = {}
     end_us = 0
@@ -87,7 +87,7 @@ def find_stalls(events: Iterable[Event], view_word: str) -> Stalls:
 
 
 def _note(replicas: dict[int, _Replica], event: Event) -> None:
-    """Note a step of a replica."""
+    """Record a step of a replica."""
     replica = replicas.get(event.node) or _Replica()
     if (block := read_event(event, BlockFinalized)) is not None:
         replica.height, replica.since_us = block.height, event.at_us

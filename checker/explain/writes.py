@@ -1,4 +1,4 @@
-"""The transaction or timer of a block that made a difference, by its receipts."""
+"""The transaction or timer that caused a difference, found by the block's receipts."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ _MOVES = _LEFT | TimerScheduled
 
 
 def origin_of(divergence: Divergence) -> Origin:
-    """Return the origin of the divergence: the first receipt that differs, else the one that touches the key."""
+    """Return the origin of the divergence: the first differing receipt, else the receipt that touches the key."""
     right, wrong = divergence.right, divergence.wrong
     if len(divergence.groups) == 1:
         return origin_of_refusal(divergence)
@@ -50,23 +50,23 @@ def origin_of(divergence: Divergence) -> Origin:
 
 
 def _origin_of_keys(divergence: Divergence) -> Origin:
-    """Return the receipt that touches the first key that differs, where all receipts are the same."""
+    """Return the origin by the first differing key, for groups with equal receipts."""
     if not divergence.keys:
         return origin_in_log(divergence)
     key = divergence.keys[0]
     touching = _receipts_that_touch(divergence, key)
     if not touching:
         return Origin(f"no receipt: the block's own bookkeeping, {TABLE_NAMES.get(key[0], 'an unknown table')}")
-    origin = _origin_at(divergence, touching[0])._replace(others=len(touching) - 1)
+    origin = _origin_at(divergence, touching[0])._replace(more=len(touching) - 1)
     if origin.timer or key[0] not in (BUCKET, TIMER_COUNTS):
         return origin
-    # What is kept about timers is about the one that the receipt lets leave.
+    # Timer bookkeeping belongs to the timer whose exit the receipt reports.
     timers = timers_in(events_of(receipt_at(divergence.right, touching[0])))
     return origin._replace(timer=next(iter(timers), b""))
 
 
 def _origin_at(divergence: Divergence, index: int) -> Origin:
-    """Return the origin of a receipt: its transaction, or the timer in whose exit it stands."""
+    """Return the origin of a receipt: its transaction, or the timer whose exit produced it."""
     pair = [receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong)]
     decoded = decode(pair[0]) or decode(pair[1])
     if isinstance(decoded, TransactionReceipt):
@@ -78,7 +78,7 @@ def _origin_in_transaction(divergence: Divergence, index: int, digest: bytes) ->
     right, wrong = (receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong))
     transaction = next(iter(_transactions_of(divergence)[index : index + 1]), None)
     call = None if transaction is None else transaction.call
-    # A receipt that is equal in both groups is about its call's effects, not about the timers that it made.
+    # Equal receipts point at the effects of the call, and not at the timers that it scheduled.
     diverged = first_difference((events_of(right), events_of(wrong)))
     timers = timers_in([*(diverged[1] if diverged else ()), *events_of(right)]) if right != wrong else []
     return Origin(
@@ -96,12 +96,12 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
     timer_id = _timer_of_phase(divergence, index)
     exits = divergence.in_each(lambda outcome: _exit_of(outcome, timer_id))
     if len(dict.fromkeys(exits)) > 1:
-        reported = tuple("it does not leave in this block" if each is None else show_receipt(each) for each in exits)
+        reported = tuple("no exit in this block" if each is None else show_receipt(each) for each in exits)
     else:
         reported = divergence.in_each(lambda outcome: show_receipt(_exit_from(outcome, index)))
         pair = [receipt_at(outcome, index) for outcome in (divergence.right, divergence.wrong)]
         if len(dict.fromkeys(reported)) == 1 and pair[0] != pair[1]:
-            # What differs is an effect of it, or stands by itself.
+            # The exits are equal: an effect of the handler differs, or a receipt without an exit.
             reported = divergence.in_each(lambda outcome: show_receipt(receipt_at(outcome, index)))
             timer_id = next(iter(timers_in(events_of(pair[0]) + events_of(pair[1]))), timer_id)
     timer = divergence.timer(timer_id) if timer_id else None
@@ -114,9 +114,9 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
 
 
 def _timer_of_phase(divergence: Divergence, index: int) -> bytes:
-    """Return the first timer whose exit is not the same in both groups, else the one that a receipt belongs to."""
+    """Return the first timer whose exit differs between the groups, else the timer that a receipt belongs to."""
     right, wrong = (_exits(outcome.receipts) for outcome in (divergence.right, divergence.wrong))
-    # Exits that a broken execution has not reached prove nothing.
+    # An aborted execution lacks later exits: their absence proves nothing.
     for exits, others in ((wrong, right), *([] if divergence.wrong.broken else [(right, wrong)])):
         for timer_id, receipt in exits.items():
             if others.get(timer_id) != receipt:
@@ -124,7 +124,7 @@ def _timer_of_phase(divergence: Divergence, index: int) -> bytes:
     for outcome in (divergence.right, divergence.wrong):
         for receipt in outcome.receipts[index:]:
             event = event_of(receipt)
-            # Receipts of a handler's effects stand before the fire or the delivery in which it ran.
+            # A handler's effects have their receipts before the receipt of the fire or the delivery.
             if isinstance(event, _EXITS | TimerDeferred):
                 return event.timer_id
             if isinstance(event, MessageDelivered):
@@ -139,9 +139,9 @@ def _exits(receipts: Sequence[bytes]) -> dict[bytes, bytes]:
 
 
 def _exit_from(outcome: Outcome, index: int) -> bytes | None:
-    """Return the receipt of the exit, deferral or delivery that a receipt behind the transactions belongs to.
+    """Return the exit, deferral or delivery that a receipt of the timer phase belongs to.
 
-    Receipts of a handler's effects stand before the fire or the delivery in which it ran.
+    A handler's effects have their receipts before the receipt of the fire or the delivery.
     """
     rest = outcome.receipts[index:]
     exits = (receipt for receipt in rest if isinstance(event_of(receipt), _EXITS | TimerDeferred | MessageDelivered))
@@ -153,7 +153,7 @@ def _exit_of(outcome: Outcome, timer_id: bytes) -> bytes | None:
 
 
 def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
-    """Return the indexes of the receipts whose transaction or timer touches a key, as far as receipts show."""
+    """Return the indexes of receipts whose transaction or timer touches a key, as far as receipts name it."""
     receipts = divergence.right.receipts
     timer_id, owner = divergence.timer_of_key(key), _owner_of(key, divergence.values(key))
     transactions = _transactions_of(divergence)
@@ -171,7 +171,7 @@ def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
 
     touching = [index for index, receipt in enumerate(receipts) if touches(index, receipt)]
     if due >= 0 or key[0] == TIMER_COUNTS:
-        # A timer that came and left within the block: it is the exit that left something behind.
+        # A timer may come and leave within the block: then its exit caused the difference.
         exits = [index for index in touching if any(isinstance(event, _LEFT) for event in events_of(receipts[index]))]
         touching = exits or touching
     if key[0] == ACCOUNT:
@@ -179,15 +179,15 @@ def _receipts_that_touch(divergence: Divergence, key: bytes) -> list[int]:
     if key == BURNED_KEY:
         return _receipts_that_come_to(receipts, "burned", _units_between(divergence, key))
     if not touching and key[0] == ACCOUNT:
-        # The proposer: no receipt names it, and all tips go to it.
+        # The account may be the proposer's: it gets all tips, and no receipt names it.
         return _receipts_that_come_to(receipts, "tip", _units_between(divergence, key))
     return touching[-1:] if timer_id else touching
 
 
 def _paid_by(divergence: Divergence, touching: Sequence[int], units: int) -> list[int]:
-    """Return those receipts, one or all fires of one actor on one payer, whose fees are this many units.
+    """Return receipts with this total fee: one receipt, or all fires of one actor and payer.
 
-    Else the fires that one of two accounts with other balances makes and the other one pays for.
+    Without a match, return the fires of an actor and another payer whose balances both differ.
     """
     receipts = divergence.right.receipts
     fees = {index: _sum_of(receipts[index], "burned") + _sum_of(receipts[index], "tip") for index in touching}
@@ -197,15 +197,15 @@ def _paid_by(divergence: Divergence, touching: Sequence[int], units: int) -> lis
         timer = divergence.timer(event.timer_id) if isinstance(event, TimerFired) else None
         if timer is not None:
             fires.setdefault((timer.actor, timer.fee_payer), []).append(index)
-    alike = ([index] for index in touching)
-    paid = next((some for some in (*alike, *fires.values()) if sum(fees[index] for index in some) == units), None)
+    single = ([index] for index in touching)
+    paid = next((group for group in (*single, *fires.values()) if sum(fees[index] for index in group) == units), None)
     owners = [key[1:21] for key in divergence.keys if key[0] == ACCOUNT]
-    shared = (some for pair, some in fires.items() if pair[0] != pair[1] and all(each in owners for each in pair))
+    shared = (group for pair, group in fires.items() if pair[0] != pair[1] and all(each in owners for each in pair))
     return paid or next(shared, [])
 
 
 def _dues_in(divergence: Divergence, receipts: Sequence[bytes]) -> dict[bytes, int]:
-    """Return the due of each timer that a block's events are about, of those that it schedules too."""
+    """Return the due of each timer in a block's events, with the timers that the block schedules."""
     events = [event for receipt in receipts for event in events_of(receipt)]
     found = ((timer_id, divergence.timer(timer_id)) for timer_id in timers_in(events))
     dues = {timer_id: timer.due for timer_id, timer in found if timer is not None}
@@ -215,15 +215,15 @@ def _dues_in(divergence: Divergence, receipts: Sequence[bytes]) -> dict[bytes, i
 def _receipts_that_come_to(receipts: Sequence[bytes], name: str, units: int) -> list[int]:
     """Return the receipts that explain a difference of burned units or tips.
 
-    They are a single receipt, all fires, all transactions, or every receipt with such units.
+    Candidates are a single receipt, all fires, and all transactions. Without a match, return every receipt with a fee.
     """
     amounts = {index: _sum_of(receipt, name) for index, receipt in enumerate(receipts)}
     having = [index for index, amount in amounts.items() if amount]
     fires = [index for index in having if event_of(receipts[index]) is not None]
     exact = [index for index in having if amounts[index] == units]
-    for some in (exact[:1], fires, [index for index in having if index not in fires]):
-        if some and sum(amounts[index] for index in some) == units:
-            return some
+    for group in (exact[:1], fires, [index for index in having if index not in fires]):
+        if group and sum(amounts[index] for index in group) == units:
+            return group
     return having
 
 
@@ -248,7 +248,7 @@ def _owner_of(key: bytes, values: tuple[bytes | None, ...]) -> bytes:
 
 
 def _addresses(divergence: Divergence, receipt: bytes, transaction: Sequence[Transaction]) -> list[bytes]:
-    """Return the addresses that a receipt's transaction or timer touches, as far as the receipt shows."""
+    """Return the addresses that a receipt's transaction or timer touches, as far as the receipt names them."""
     found = [getattr(event, name, b"") for event in events_of(receipt) for name in ("actor", "fee_payer")]
     for timer_id in timers_in(events_of(receipt)):
         timer = divergence.timer(timer_id)
@@ -264,7 +264,7 @@ def _addresses(divergence: Divergence, receipt: bytes, transaction: Sequence[Tra
 
 
 def _transactions_of(divergence: Divergence) -> list[Transaction]:
-    """Return the block's transactions, up to the first that is malformed."""
+    """Return the block's transactions before the first malformed transaction."""
     found: list[Transaction] = []
     for encoded in divergence.block.transactions:
         try:

@@ -1,4 +1,4 @@
-"""Observes every execution of a run, and explains what went wrong in it; see checker.explain."""
+"""Runs a scenario again, observes every execution, and explains the failures (checker/explain)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -24,21 +24,21 @@ from validators.events import BlockExecuted
 from validators.settings import ValidatorFactory
 
 CONSENSUS: Final = "consensus"
-"""The check whose failures are explained by the recorded calls of an engine."""
+"""The check whose failures need the recorded calls of an engine."""
 
 REPEATS_MAX: Final = 5
-"""Repeats of a run that is known to differ from itself: two of its runs may by chance be the same."""
+"""Greatest number of repeats of a nondeterministic run: two runs may be equal by chance."""
 
 
 class Explained(NamedTuple):
-    """An explanation, and the log of the run that it is made from."""
+    """An explanation, and the log of the explained run."""
 
     explanation: Explanation
     log: bytes
 
 
 class Repetition(NamedTuple):
-    """A recorded run that was repeated before a witness, and its log."""
+    """The repeat of a recorded run: its witness and its log."""
 
     witness: "ExecutionWitness"
     log: bytes
@@ -47,18 +47,18 @@ class Repetition(NamedTuple):
 def explain_record(
     reader: RecordReader, checks: Sequence[CheckResult] | None = None, repeated: Repetition | None = None
 ) -> tuple[Explanation, Difference | None]:
-    """Explain a recorded run, and say where the repeated run differs from the recorded one, if anywhere.
+    """Return the explanation of a recorded run, and the first event at which the repeated run differs, or None.
 
     Args:
         reader: The record.
-        checks: The results to be explained, instead of the record's own.
-        repeated: The run as it was repeated already; without it, it is repeated here.
+        checks: The results to explain, instead of the record's results.
+        repeated: An earlier repeat of the run; without it, this function repeats the run.
 
     Raises:
         ScenarioError: The scenario cannot be read.
         DamagedRecordError: The verdict or the log cannot be read.
-        CodeChangedError: Other code wrote the record, and this code cannot read it.
-        network.outcome.RunFailedError: The test bed itself broke.
+        CodeChangedError: Another version of the code wrote the record, and this version cannot read it.
+        network.outcome.RunFailedError: The test bed itself failed.
     """
     scenario = recorded_scenario(reader)
     checks = reader.checks() if checks is None else checks
@@ -81,17 +81,19 @@ def explain_record(
 
 
 def _difference_from(reader: RecordReader, log: bytes) -> Difference | None:
-    """Return the first event of a record that another log does not have; the digest says where there is none."""
+    """Return the first event at which a record differs from another log; None for equal digests."""
     if hashlib.sha256(log).hexdigest() == reader.manifest.digest:
         return None
     return first_difference(reader.events(), iterate_events(log))
 
 
 def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes) -> Explanation:
-    """Explain input of one of two runs that is in neither scenario nor seed: by the first block that is not the same.
+    """Return the explanation of two runs with different input: the first differing block.
+
+    Neither the scenario nor the seed holds this input.
 
     Args:
-        explanation: The explanation without it.
+        explanation: The explanation without the differing block.
         reader: The recorded run.
         log: The repeated run's events.
     """
@@ -101,7 +103,7 @@ def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes
         events_of_type(iterate_events(log), BlockExecuted),
         strict=False,
     )
-    parted = next(((one, other) for (_, one), (_, other) in pairs if one != other), None)
+    parted = next(((recorded, repeated) for (_, recorded), (_, repeated) in pairs if recorded != repeated), None)
     if parted is None:
         return explanation
     sides = [
@@ -114,7 +116,7 @@ def _of_another_input(explanation: Explanation, reader: RecordReader, log: bytes
         view=parted[0].view,
         block=parted[0].digest.hex(),
         sides=sides,
-        write="the header of a block: what its leader put into it is in neither the scenario nor the seed",
+        write="the header of a block: neither the scenario nor the seed holds its leader's input",
     )
 
 
@@ -125,13 +127,13 @@ def explain_run(
     checks: Sequence[CheckResult],
     factories: Mapping[int, ValidatorFactory] | None = None,
 ) -> Explained:
-    """Run a scenario, observe every execution, and explain the failures of its checks.
+    """Run a scenario, observe every execution, and explain the failed checks.
 
     Args:
         scenario: The resolved scenario.
         seed: Its seed.
         checks: The results of the run's checks.
-        factories: Other parts of chosen validators, besides those that the scenario gives them.
+        factories: Replacement parts of chosen validators, in addition to the parts that the scenario replaces.
     """
     cluster, witness = Cluster(scenario, seed, factories=factories or {}), ExecutionWitness()
     witness.attach(cluster)

@@ -1,6 +1,6 @@
-"""The page of a run, of a comparison and of a campaign: one HTML file each, which asks nothing of any network.
+"""The pages of a run, of a comparison and of a campaign: each is an HTML file that needs no network.
 
-`rows.py` is what a page is drawn from, `pack.py` its data as typed arrays, `render.py` the file. `assets/` holds the
-templates, the style sheet and the scripts; `vendor/` what others wrote, with its licence, version and SHA-256. Nothing
-in here knows what a run is; `cluster.page` makes the rows.
+`rows.py` defines the data of a page, `pack.py` its typed arrays, `render.py` the file. `assets/` holds the templates,
+the style sheet and the scripts. `vendor/` holds third-party code with its licence, version and SHA-256. `cluster.page`
+makes the rows from a run.
 """

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class IndexRow(NamedTuple):
-    """A run or a campaign in the list: where its page is, what it was, and what came of it."""
+    """A run or a campaign in the list: the address of its page, its name and seed, and its result."""
 
     href: str
     name: str
@@ -16,7 +16,7 @@ class IndexRow(NamedTuple):
 
 
 class SeedPoint(NamedTuple):
-    """One seed of the grid; `group` is the place of its signature, -1 where it passed."""
+    """A seed of the grid; `group` is the index of its signature, -1 for a passed seed."""
 
     seed: int
     verdict: str
@@ -26,9 +26,9 @@ class SeedPoint(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Seeds that went wrong in the same way: the signature, how many, the first, how to repeat and shrink it.
+    """Seeds with the same failure: the signature, the number, the first seed, and the commands to repeat and shrink it.
 
-    `plan` is the smallest plan that was found, as its file has it; nothing where nobody has shrunk a run of the group.
+    `plan` is the text of the smallest plan found; it is empty until a run of the group is shrunk.
     """
 
     signature: str
@@ -49,7 +49,7 @@ class Table(NamedTuple):
 
 
 class CampaignRows(NamedTuple):
-    """A campaign: what it is, its verdict, facts, the grid of its seeds, groups of failures, tables."""
+    """A campaign: its title, verdict and facts, the grid of its seeds, groups of failures, and tables."""
 
     title: str
     verdict: str

@@ -1,7 +1,7 @@
-"""The data of a page as one block of text: typed arrays behind a JSON head, deflated, in base64.
+"""The data of a page as a block of text: a JSON head and typed arrays, deflated, in base64.
 
-The bytes follow from the data alone, so that the same run has the same page. Arrays begin at multiples of eight bytes,
-which is what a browser's typed arrays ask for; they are little-endian on every machine.
+Equal data has equal bytes, so that the same run has the same page. Arrays begin at multiples of eight bytes, because a
+browser's typed arrays need this alignment. The arrays are little-endian on every machine.
 """
 
 import base64
@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from typing import Final
 
 TYPES: Final = {"b": "Int8", "B": "Uint8", "h": "Int16", "H": "Uint16", "i": "Int32", "I": "Uint32", "d": "Float64"}
-"""The browser's name of each type of array, by the type code of Python's."""
+"""The browser's name of each array type, by Python's type code."""
 
 ALIGNMENT: Final = 8
 LEVEL: Final = 9
 
 
 def pack(head: Mapping[str, object], arrays: "Mapping[str, array[int] | array[float]]") -> str:
-    """Return head and arrays as text without any character that HTML gives a meaning to."""
+    """Return head and arrays as text without special characters of HTML."""
     places: dict[str, tuple[str, int, int]] = {}
     body = bytearray()
     for name, values in arrays.items():

@@ -1,7 +1,7 @@
-"""Pages as files: templates filled in with autoescape, scripts and style inline, and a policy that allows nothing else.
+"""Pages as files: templates with autoescape, inline scripts and styles, and a content policy that allows nothing else.
 
-The content policy names the hash of the one script and the one style sheet, so that whatever a name in the data looks
-like, no browser runs it, and no request can leave the page. Data reaches the script only through the packed block.
+The content policy allows only the hashes of the page's script and style sheet. So a browser runs no script in a name of
+the data, and no request leaves the page. Data reaches the script only through the packed block.
 """
 
 import base64
@@ -28,7 +28,7 @@ ASSETS: Final = _HERE / "assets"
 UPLOT: Final = _HERE / "vendor" / "uplot"
 
 PAGE_BYTES_MAX: Final = 3 * 1024 * 1024
-"""The greatest page."""
+"""Greatest size of a page in bytes."""
 
 SCRIPTS: Final = (
     "data.js",
@@ -42,11 +42,11 @@ SCRIPTS: Final = (
     "list.js",
     "main.js",
 )
-"""The page's own scripts, in the order in which they stand in it."""
+"""The page's own scripts in their order on the page."""
 
 
 class _Inline:
-    """A script or style sheet as it stands in a page, and the source that the policy allows for it."""
+    """A script or style sheet as text for the page, and its source in the content policy."""
 
     def __init__(self, text: str) -> None:
         self.text: Final = Markup(text)  # noqa: S704 - our own file, never data
@@ -63,7 +63,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # A name of a file need not be UTF-8, and its address has its bytes.
+    # A file name need not be UTF-8; its address encodes the bytes of the name.
     environment.filters["urlencode"] = lambda name: quote(name.encode(errors="surrogateescape"))
     environment.filters["result"] = result_of
     return environment
@@ -87,7 +87,7 @@ def _style() -> _Inline:
 def run_page(
     runs: Sequence[RunRows], difference: RunDifference | None = None, *, names: Sequence[str] = ("",)
 ) -> bytes:
-    """Return the page of one run, or of two side by side with what differs."""
+    """Return the page of one run, or of two runs side by side with their difference."""
     return _render(
         "run.html",
         runs=runs,
@@ -99,7 +99,7 @@ def run_page(
 
 
 def index_page(rows: Sequence[IndexRow], others: Sequence[IndexRow] = (), note: str = "") -> bytes:
-    """Return the page that lists runs, and other pages beside them."""
+    """Return the page that lists runs and further pages."""
     return _render("index.html", rows=rows, others=others, note=note)
 
 

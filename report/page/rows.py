@@ -1,4 +1,4 @@
-"""The rows that a run's page is drawn from: plain data, with nothing of the packages that it comes from."""
+"""The rows of a run's page: plain data, without types of other packages."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -6,17 +6,17 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 NO_TIME: Final = -1
-"""Stands for the arrival of a message that never arrived."""
+"""The arrival time of a message that never arrived."""
 
 NO_WAIT: Final = -1
-"""Stands for the wait of a class of which no timer was due."""
+"""The wait of a class without due timers."""
 
 NO_BLOCK: Final = 0xFFFFFFFF
-"""Stands for the block of an event that is about none."""
+"""The block number of an event without a block."""
 
 
 class Promise(NamedTuple):
-    """One thing that the scenario promised, and what happened; `kept` is `yes`, `no` or `not judged`."""
+    """A promise of the scenario, and the result; `kept` is `yes`, `no` or `not judged`."""
 
     what: str
     promised: str
@@ -25,9 +25,9 @@ class Promise(NamedTuple):
 
 
 class FaultRow(NamedTuple):
-    """One fault of the plan: its sentence, its effect, the replicas that it names, when it was at work.
+    """A fault of the plan: its sentence, its effect, its target replicas, and the windows in which it was active.
 
-    `sides` are the groups of replicas between which it cuts links.
+    `sides` are the groups of replicas between which the fault cuts links.
     """
 
     name: str
@@ -40,7 +40,7 @@ class FaultRow(NamedTuple):
 
 
 class CheckLine(NamedTuple):
-    """One check: its result, its summary, the number of comparisons and its named values."""
+    """A check: its name, result, summary, number of comparisons, and named values."""
 
     name: str
     status: str
@@ -60,10 +60,10 @@ class FamilyLine(NamedTuple):
 
 
 class ReplicaRow(NamedTuple):
-    """A row of the root matrix: a replica or a judge, the mode in which it comes to its state, and its build.
+    """A row of the root matrix: a replica or a judge, its apply mode, and its build.
 
-    `roots` are places in the names of the matrix; `times` are the virtual milliseconds at which the block was final
-    there, NO_BLOCK where it never was.
+    `roots` are indexes in the names of the matrix. `times` are the virtual milliseconds at which the replica finalized
+    the block, or NO_BLOCK.
     """
 
     name: str
@@ -76,10 +76,10 @@ class ReplicaRow(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Heights against replicas, `heights_per_tile` heights a cell; `cluster.page.matrix` says what its bits mean.
+    """Roots by replica and height, `heights_per_tile` heights a tile; `cluster.page.matrix` defines the bits.
 
-    `names` are the roots; `proposers`, `transactions` and `timers` are facts of the final blocks, a number a cell.
-    `has_oracle` says whether cells are compared with the oracle, else with the chain.
+    `names` are the roots. `proposers`, `transactions` and `timers` have a number for each tile, taken from its final
+    blocks. `has_oracle` says whether tiles are compared with the oracle instead of the chain.
     """
 
     rows: Sequence[ReplicaRow]
@@ -95,14 +95,14 @@ class Matrix(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Typed arrays under names, and a sentence on what was left out of them."""
+    """Typed arrays by name, and a sentence about data left out."""
 
     arrays: Mapping[str, "array[int] | array[float]"]
     note: str
 
 
 class Arc(NamedTuple):
-    """Blocks that a replica dropped at once: when, who, the highest of them, the lowest height, and in which way."""
+    """Blocks that a replica dropped at once: time, replica, highest block, lowest height, depth, and kind of drop."""
 
     at_us: int
     node: int
@@ -113,7 +113,7 @@ class Arc(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Executed blocks with the branch on which each is drawn, and the arcs of reorganizations."""
+    """Executed blocks with the branch of each block, and the arcs of reorganizations."""
 
     columns: Columns
     digests: Sequence[str]
@@ -123,10 +123,10 @@ class Tree(NamedTuple):
 
 
 class StormRows(NamedTuple):
-    """Figures block by block: those of `columns`, the budgets, and how the predicted drain was made.
+    """Figures of each block in `columns`, the budgets, and the origin of the predicted drain.
 
-    `waits` has the oldest wait of each class of tip as a column under its name, NO_WAIT where no timer of it was due;
-    `waited` says of each class the longest one, in words; `equal` names the prices that are equal in every block.
+    `waits` has a column for each class of tip: the oldest wait, or NO_WAIT without a due timer. `waited` states the
+    longest wait of each class in words. `equal` names the prices that are equal in every block.
     """
 
     columns: Columns
@@ -139,7 +139,7 @@ class StormRows(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """A key that differs: its name, each field that differs with its values before and on each side, and all of it."""
+    """A differing key: its name, its differing fields with the values before and on each side, and its whole values."""
 
     name: str
     fields: Sequence[tuple[str, Sequence[str]]]
@@ -147,10 +147,10 @@ class KeyRow(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Why a run went wrong, from the height to the cause.
+    """The explanation of a failed run, from the height to the cause.
 
-    `sides` are the groups with what each came to; `keys` have a value before and one a side; `lines` are the chain of
-    events. `source` says how much of this is known: by the checks alone, or by an explanation.
+    `sides` are the groups with their outcomes. `keys` have a value before the block and a value on each side. `lines`
+    are the chain of events. `source` names the origin of these facts: the checks, or an explanation.
     """
 
     headline: str
@@ -170,7 +170,7 @@ class Finding(NamedTuple):
 
 
 class VerdictPane(NamedTuple):
-    """The verdict: its sentence, its meaning, the course of the run, how to repeat it, and what it does not show."""
+    """The verdict: its sentence, its meaning, the course of the run, how to repeat it, and unchecked properties."""
 
     name: str
     meaning: str
@@ -183,14 +183,14 @@ class VerdictPane(NamedTuple):
 
 
 class CoverageGrid(NamedTuple):
-    """The phases and roles in which faults hit replicas: one row a kind, one column a phase and role."""
+    """Counts of fault hits: a row for each kind of fault, a column for each phase and role of the replica."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[int]]]
 
 
 class Timeline(NamedTuple):
-    """A run's log as columns, up to `end_us`; `kinds` and `titles` are the words that the columns have by number."""
+    """A run's log as columns, until `end_us`; the columns refer to the words in `kinds` and `titles` by number."""
 
     kinds: Sequence[str]
     titles: Sequence[str]
@@ -203,7 +203,7 @@ class Timeline(NamedTuple):
 
 
 class RunRows(NamedTuple):
-    """Everything that the page of one run shows; `view_word` is the engine's word for a view."""
+    """The data of a run's page; `view_word` is the engine's word for a view."""
 
     title: str
     scenario: str
@@ -222,7 +222,7 @@ class RunRows(NamedTuple):
 
 
 class RunDifference(NamedTuple):
-    """Where two runs part: the sentence, the pairs of values that differ, and the first event of each."""
+    """The difference of two runs: the sentence, the pairs of differing values, and the first differing event."""
 
     sentence: str
     pairs: Sequence[tuple[str, str, str]]

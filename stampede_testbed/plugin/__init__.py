@@ -2,11 +2,11 @@
 
     from stampede_testbed.plugin.faults import FaultContext, Windowed
 
-The rooms of the test bed are top-level packages in its own processes alone (stampede_testbed/_command.py). To import
-this package is to ask for them: it puts their folder first on the path, so that a plug-in can be imported and tested in
-any process. A program that only runs scenarios imports `stampede_testbed`, and no room enters it.
+The rooms of the test bed are top-level packages only in its own processes (stampede_testbed/_command.py). An import of
+this package puts their folder first on the path, so that any process can import and test a plug-in. A program that only
+runs scenarios imports `stampede_testbed`, and no room enters it.
 
-`python -m stampede_testbed.plugin` prints that folder, which a type checker has to know.
+`python -m stampede_testbed.plugin` prints the folder of the rooms for a type checker.
 """
 
 import sys
@@ -20,12 +20,13 @@ ROOMS: Final = ("checker", "cluster", "faults", "network", "report", "scheduler"
 
 
 def _refuse_strangers() -> None:
-    """Raise ImportError where another package of a room's name was imported before: half of it would be ours."""
+    """Raise ImportError if a room's name is imported from another package: the process would mix both packages."""
     for room in ROOMS:
         found = sys.modules.get(room)
         place = getattr(found, "__file__", None)
         if found is not None and (place is None or app_directory() not in Path(place).resolve().parents):
-            raise ImportError(f"{room} of {place or 'another place'} was imported before the test bed's own package")
+            origin = place or "another place"
+            raise ImportError(f"{room} was imported from {origin}, before the test bed's own package")
 
 
 _refuse_strangers()

@@ -6,5 +6,5 @@ from stampede_testbed._command import app_directory
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        sys.exit(f"python -m stampede_testbed.plugin takes no argument, and was given {sys.argv[1]!r}")
+        sys.exit(f"python -m stampede_testbed.plugin takes no argument, got {sys.argv[1]!r}")
     sys.stdout.write(f"{app_directory()}\n")

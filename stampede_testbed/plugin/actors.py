@@ -1,4 +1,4 @@
-"""Names that an actor of a plug-in is made of (docs/extend/actor.md)."""
+"""Names for an actor of a plug-in (docs/extend/actor.md)."""
 
 from validators.actors import Actor, FeeTerms, Host, Revert
 from validators.actors.orders import decode_order, require_empty, require_own_timer, require_owner, schedule_on_terms

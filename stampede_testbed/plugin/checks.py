@@ -1,4 +1,4 @@
-"""Names that a check of a plug-in is made of (docs/extend/check.md); `stampede_testbed.plugin.events` has events."""
+"""Names for a check of a plug-in (docs/extend/check.md); `stampede_testbed.plugin.events` has events."""
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext, RunEnd

@@ -1,4 +1,4 @@
-"""The events of a run that a check can ask for (docs/events.md), by the room that writes them."""
+"""The events of a run for checks (docs/events.md), by the room that writes them."""
 
 from faults.events import (
     ClockSet,

@@ -1,4 +1,4 @@
-"""Names that a fault of a plug-in is made of (docs/extend/fault.md)."""
+"""Names for a fault of a plug-in (docs/extend/fault.md)."""
 
 from faults.injection.context import FaultContext
 from faults.injection.links import Link, all_links, both_ways, clog_window, crossing_links, cut_window, rule_window

@@ -1,4 +1,4 @@
-"""Names that a mutant of a plug-in is made of (docs/extend/mutant.md)."""
+"""Names for a mutant of a plug-in (docs/extend/mutant.md)."""
 
 from checker.mutants.mutant import Mutant, OtherLedger, burning_for, mutant, reordered, settle_with
 

@@ -1,4 +1,4 @@
-"""Names that a policy of a plug-in is made of (docs/extend/policy.md)."""
+"""Names for a policy of a plug-in (docs/extend/policy.md)."""
 
 from scheduler import (
     Basefees,

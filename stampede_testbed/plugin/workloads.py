@@ -1,4 +1,4 @@
-"""Names that a workload of a plug-in is made of (docs/extend/workload.md)."""
+"""Names for a workload of a plug-in (docs/extend/workload.md)."""
 
 from cluster.scenario.fields import (
     Million,

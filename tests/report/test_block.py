@@ -192,7 +192,7 @@ def test_a_page_reads_from_the_header_to_the_root():
         "timers that fired: 1",
         "  aaaaaaaa ok: tick of pulse/heartbeat-0, due 6, waited 1 slot",
         "      700 of 2,000 cycles, 1 cell; burned 560, tip 7",
-        "timers that left otherwise: 1 expired",
+        "timers that left without a fire: 1 expired",
         "  aaaaaaaa expired: pulse/heartbeat-0, paid by purse/client-1",
         "      due 5, expires after 6; no charge",
         "timers that wait at the end: 1 live and 0 dead that are due, 1 due later",
@@ -271,7 +271,7 @@ def test_several_blocks_are_listed_with_what_became_of_each():
     shown = lines(blocks=[LINE, lost])
 
     assert shown[1:4] == [
-        "2 blocks at this height; --block PREFIX shows another one",
+        "2 blocks at this height; --block PREFIX shows another block",
         "  final block aaaaaaaaaaaa of view 9, by validator 2: on replicas 0, 1",
         "  lost block bbbbbbbbbbbb of view 9, by validator 2: executed by replica 3;",
     ]
@@ -324,7 +324,7 @@ def test_a_replica_has_its_part_and_its_differences():
     place = shown.index("replica 2 (finalized, bug, mutants refund-forgotten)")
     assert shown[place + 1 : place + 7] == [
         "  executed block aaaaaaaaaaaa at 1.002003 s (diverged), root bbbbbbbbbbbb",
-        "  dropped or took back block bbbbbbbbbbbb",
+        "  dropped or rewound block bbbbbbbbbbbb",
         "  refused block aaaaaaaaaaaa",
         "  took a snapshot of height 9 for its state",
         "  halted: state_root dddddddddddd where executing gives bbbbbbbbbbbb",
@@ -333,13 +333,13 @@ def test_a_replica_has_its_part_and_its_differences():
     assert "  refused     another root" in shown
     assert shown[-11:] == [
         f"state root {OTHER}",
-        "  the header has another one",
+        "  the header has another root",
         "on replica 0: state root dddddddddddd",
         "receipts: 4 here, 5 there; 1 of them differ",
         "  receipt 4",
         "      here: none",
         "      there: TimerFired ok=True",
-        "keys that are written otherwise: 1",
+        "keys with different values: 1",
         "  burned",
         "      here: total=1",
         "      there: total=2",
@@ -349,8 +349,8 @@ def test_a_replica_has_its_part_and_its_differences():
 def test_an_execution_that_broke_off_counts_no_waiting_timer():
     shown = lines(block=block(root="", refusal="AssertionError: no timer", summary={}))
 
-    assert "timers that wait: not counted, the execution broke off" in shown
-    assert shown[-1] == "state root none: the execution broke off"
+    assert "timers that wait: not counted, the execution aborted" in shown
+    assert shown[-1] == "state root none: the execution aborted"
 
 
 def test_a_replica_without_a_block_ends_with_its_part():
@@ -369,7 +369,7 @@ def test_a_replica_without_a_block_ends_with_its_part():
 
     assert lines(replica=part, block=None)[2:] == [
         "replica 3 (finalized)",
-        "  the record has no block of this height that it executed",
+        "  the record has no execution of this replica at this height",
     ]
 
 

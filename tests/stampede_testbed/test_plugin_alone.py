@@ -97,12 +97,12 @@ def test_another_package_with_the_name_of_a_room_is_named(installed, plugin):
     (plugin / "scheduler.py").write_text("")
     done = run_command('python -c "import scheduler, stampede_testbed.plugin.policies"', plugin, installed)
 
-    assert "ImportError: scheduler of " in done.stderr
-    assert "scheduler.py was imported before the test bed's own package" in done.stderr
+    assert "ImportError: scheduler was imported from " in done.stderr
+    assert "scheduler.py, before the test bed's own package" in done.stderr
 
 
 def test_the_command_of_the_folder_takes_no_argument(installed, plugin):
     done = run_command("python -m stampede_testbed.plugin --help", plugin, installed)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "takes no argument, and was given '--help'" in done.stderr
+    assert "takes no argument, got '--help'" in done.stderr

@@ -58,9 +58,9 @@ def marked(mark):
     ("mark", "said"),
     third_of(
         [
-            ('"calm", seeds="7"', "seeds='7' is no number above 0, no range of seeds and not 'A..B'"),
-            ('"calm", seeds=0', "seeds=0 is no number above 0"),
-            ('"calm", seeds=[-1]', "seeds=[-1] is no number above 0"),
+            ('"calm", seeds="7"', "seeds='7' is not a number above 0, a range of seeds, or 'A..B'"),
+            ('"calm", seeds=0', "seeds=0 is not a number above 0"),
+            ('"calm", seeds=[-1]', "seeds=[-1] is not a number above 0"),
             ('"calm", seed=1', "write seeds=[7] for one seed, seeds=20 for 0 to 19"),
             ('"calmm"', "calmm: no such scenario (did you mean calm?)"),
             ('"calm", run={"until_hight": 2}', "unknown field `until_hight` (did you mean until_height?)"),

@@ -99,21 +99,21 @@ class TestWithoutAKey:
         )
 
     def test_an_execution_that_broke_off_says_with_what(self):
-        told = ["comes to its end", "breaks off: KeyError: no timer lies at 3, 1"]
+        told = ["completes", "aborts: KeyError: no timer lies at 3, 1"]
         first, second = said(NO_KEY, told=told, block=LONG)
 
         assert first == "Height 3: replicas 0, 1, 2, 3 cannot execute block 46e5f46650a3."
-        assert "broke off with KeyError: no timer lies at 3, 1; the oracle is right" in second
+        assert "aborted with KeyError: no timer lies at 3, 1; the oracle is right" in second
 
     def test_roots_alone_are_a_matter_of_hashing(self):
-        origin = "the state database: values and operations are the same on all sides"
+        origin = "the state database: values and operations are equal on all sides"
         first, second = said(NO_KEY, told=[], origin=origin, receipt=None, timer="")
 
         assert first == (
             "Height 3: the state root is bbbbbbbbbbbb on replicas 0, 1, 2, 3, aaaaaaaaaaaa by the oracle, "
             "with equal values."
         )
-        assert second.startswith("Values and operations of the log are equal, and the state database hashes them")
+        assert second.startswith("Values and log operations are equal, but the state database hashes them")
 
     def test_two_final_blocks_have_no_right_side(self):
         sides = [SideReport(who="", validators=[node], root="a" * 64, block=f"{node}" * 64) for node in (1, 2)]

@@ -28,8 +28,8 @@ def test_an_execution_that_breaks_off_stands_alone_with_its_timer():
     assert found.cause == "clean-up"
     assert [side.validators for side in found.sides if side.root.startswith("none: ")] == [[1]]
     assert found.sides[0].has_oracle
-    assert "breaks off: AssertionError: no timer lies at " in found.write
-    assert found.timer_record.startswith("there no more since Timer")
+    assert "aborts: AssertionError: no timer lies at " in found.write
+    assert found.timer_record.startswith("no longer in the state; last receipt: Timer")
 
 
 def test_a_genesis_that_one_validator_changes_is_the_first_difference():

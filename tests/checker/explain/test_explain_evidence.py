@@ -100,7 +100,7 @@ class TestViews:
         reported = capsys.readouterr().out
 
         assert (
-            "\nthe last views:\n  view 1, led by validator 1: entered by validators 0, 1, 2, 3; left over " in reported
+            "\nthe last views:\n  view 1, led by validator 1: entered by validators 0, 1, 2, 3; left for " in reported
         )
         assert "LeaderTimeout by validators 0, 2, 3" in reported
 

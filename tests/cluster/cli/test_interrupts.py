@@ -209,7 +209,7 @@ def test_an_interrupt_before_anything_is_one_line(tmp_path, number):
     )
 
     assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr == "stampede: interrupted before anything was done\n"
+    assert done.stderr == "stampede: interrupted before the command began\n"
 
 
 COMMAND = """
@@ -228,7 +228,7 @@ def test_an_interrupt_while_the_command_line_is_read_is_one_line(number):
     done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr == "stampede: interrupted before anything was done\n"
+    assert done.stderr == "stampede: interrupted before the command began\n"
 
 
 def test_a_closed_terminal_ends_nothing_that_nohup_has_started():

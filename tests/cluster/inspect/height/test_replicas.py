@@ -63,7 +63,7 @@ class TestOtherRoot:
             (2, "halted behind height 2")
         ]
         lines = list(height_lines(report))
-        assert "replicas do not agree; --replica N shows what one executed" in lines
+        assert "replicas do not agree; --replica N shows the block of a replica" in lines
         assert f"  root {other.root[:12]} of block {block.block[:12]} on replica 2, not final there" in lines
 
     def test_the_replica_has_its_own_root_and_values(self, diverged):
@@ -94,7 +94,7 @@ class TestOtherRoot:
         report = show_height(diverged, 4, replica=2)
 
         assert (report.block, report.comparison) == (None, None)
-        assert "  the record has no block of this height that it executed" in list(height_lines(report))
+        assert "  the record has no execution of this replica at this height" in list(height_lines(report))
 
     def test_all_replicas_with_one_bug_execute_by_it(self, runs):
         """The block is shown with the values of the run, and not with those of sound code."""
@@ -120,8 +120,8 @@ class TestBrokenOff:
         assert (report.comparison.receipts, report.comparison.keys) == ([], [])
         assert report.notes == ["the record has no execution of this block by replica 1; its code does this"]
         lines = list(height_lines(report))
-        assert "state root none: the execution broke off" in lines
-        assert "timers that wait: not counted, the execution broke off" in lines
+        assert "state root none: the execution aborted" in lines
+        assert "timers that wait: not counted, the execution aborted" in lines
 
     def test_a_block_behind_it_is_refused_with_the_reason(self, halted):
         prefix = show_height(halted, 5).blocks[0].block
@@ -200,7 +200,7 @@ class TestLosingBlocks:
 
         assert [block.status for block in report.blocks] == ["final", "lost"]
         assert report.block.header.block == report.blocks[0].block
-        assert "2 blocks at this height; --block PREFIX shows another one" in list(height_lines(report))
+        assert "2 blocks at this height; --block PREFIX shows another block" in list(height_lines(report))
 
     def test_a_prefix_shows_the_lost_one(self, forked):
         lost = show_height(forked, 9).blocks[1]
