@@ -1,11 +1,10 @@
-"""The cause of a divergence, in one word.
+"""The cause of a divergence in a single word.
 
-*order*: the groups have the same receipts in another order, took timers in another order, or came to the same values by
-other operations; the root covers the log of operations. *hashing*: values and operations are equal, the roots differ.
-*clean-up*: one group treats a timer as dead, or the bookkeeping of exited timers differs. It is also the cause if a
-fresh engine with the same code is right, and a validator is wrong that had rewound blocks or executed other branches.
-*input*: the groups executed other bytes. *execution*: every other cause. An aborted execution is compared with the
-beginning of the right execution.
+*order*: receipts, timers or operations have another order; the root covers the log of operations. *hashing*: values and
+operations are equal, the roots differ. *clean-up*: a group treats a timer as dead, or the bookkeeping of exited timers
+differs. It is also the cause if the wrong validator had rewound blocks or executed other branches, and a fresh engine
+with its code is right. *input*: the groups executed other bytes. *execution*: every other cause. An aborted execution
+is compared with the beginning of the right execution.
 """
 
 from collections import Counter

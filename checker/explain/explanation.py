@@ -114,8 +114,8 @@ class Findings(NamedTuple):
         timebase: The unit in which timers count.
         checks: The checks' results.
         events: Returns the run's log from its beginning at each call.
-        replay: Executes a block and its ancestors again with a fresh engine of a validator's own code; returns None if
-            the engine fails before the block.
+        replay: Executes a block and its ancestors with a fresh engine of a validator's own code. Returns None if the
+            engine fails before the block.
         expected: The checks that the scenario expects to fail.
         view_word: The engine's word for a view.
         has_tables: Whether this project's own chain holds the states, and not an outside application.

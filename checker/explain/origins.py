@@ -1,7 +1,7 @@
 """Origins of a divergence, and the functions for origins without a receipt.
 
-Origins without a receipt are a refused block, an execution of other transactions, an aborted execution, a log with
-other operations, and a summary with other counts.
+Examples are a refused block, other transactions, an aborted execution, other operations in the log, and other counts in
+the summary.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """The report of a failure with equal executions of each block: memory, disks, votes, finality.
 
-Three kinds of differing state are reported here: cached state that no block explains, a log that does not open as a
-state, and a process with input besides the blocks. Their reports have groups, a height and a cause.
+Three of these failures are differences of states, and their reports have groups, a height and a cause. They are cached
+state that no block explains, a log that does not open, and a process with input besides the blocks.
 """
 
 from collections.abc import Iterator, Mapping

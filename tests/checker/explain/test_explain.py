@@ -136,7 +136,7 @@ def test_another_root_of_the_same_operations_is_a_matter_of_hashing():
     found = explained("calm", *SHORT, factories={0: around((Batch, "canonical_root", altered))})
 
     assert (found.cause, found.keys) == ("hashing", [])
-    assert "the log has the same operations" in found.notes[-1]
+    assert "the operations of the log are equal" in found.notes[-1]
 
 
 def test_what_a_dropped_block_leaves_behind_is_a_matter_of_clean_up():
