@@ -82,7 +82,7 @@ class TimerDeferred(msgspec.Struct, frozen=True, array_like=True, tag=2):
 
 
 class TimerExpired(msgspec.Struct, frozen=True, array_like=True, tag=3):
-    """The GC lane removed a timer past its time to live; heights are in the chain's timebase."""
+    """The clean-up removed a timer past its time to live; heights are in the chain's timebase."""
 
     timer_id: bytes
     expires_at: int
@@ -90,7 +90,7 @@ class TimerExpired(msgspec.Struct, frozen=True, array_like=True, tag=3):
 
 
 class TimerCancelledInsufficientFunds(msgspec.Struct, frozen=True, array_like=True, tag=4):
-    """The GC lane removed a timer whose payer could not cover its greatest possible cost."""
+    """The clean-up removed a timer whose payer could not cover its greatest possible cost."""
 
     timer_id: bytes
     fee_payer: bytes
@@ -162,7 +162,7 @@ class EpochPromoted(msgspec.Struct, frozen=True, array_like=True, tag=13):
 
 
 class TimerCancelledForDelay(msgspec.Struct, frozen=True, array_like=True, tag=14):
-    """The GC lane removed a live timer passed over `delays` times; `penalty` units of its payer were burned (Q-34)."""
+    """The clean-up removed a live timer passed over `delays` times; `penalty` units of its payer were burned (Q-34)."""
 
     timer_id: bytes
     fee_payer: bytes

@@ -58,7 +58,7 @@ class LaneConfig(Parameters, frozen=True, array_like=True, forbid_unknown_fields
     max_gba_calls_per_block: Annotated[
         int, means("Agents that are asked in a block; more timers get the default fees.")
     ] = 1_000
-    gc_scan_per_block: Annotated[int, means("With `cursor`: timers that the GC lane looks at in a block.")] = 25_000
+    gc_scan_per_block: Annotated[int, means("With `cursor`: timers that the clean-up looks at in a block.")] = 25_000
     bid_deprecation_blocks: Annotated[
         int, means("Blocks after the activation in which a call that states `bid` is not yet refused.")
     ] = 0

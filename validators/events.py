@@ -127,7 +127,7 @@ class BlockRolledBack(TraceEvent, frozen=True):
 
 
 class BlockUndone(TraceEvent, frozen=True):
-    """A validator undid a block that it had applied before it was final, for another branch; latest blocks first."""
+    """A validator rewound a block that it had applied before it was final, for another branch; latest ones first."""
 
     kind: ClassVar[str] = "rewound"
     height: int

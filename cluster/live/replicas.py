@@ -80,7 +80,7 @@ class Replicas:
         return 1 + max((state.group for state in self.states), default=0)
 
     def applied(self, node: int, waiting: int, dead: int) -> None:
-        """See how many timers wait after the block that a replica has just finalized, and how many of them are dead."""
+        """See how many live timers a replica's newest final block held back, and how many dead timers it left."""
         self.states[node].waiting, self.states[node].dead = waiting, dead
 
     def state_of(self, state: ReplicaState) -> str:

@@ -44,7 +44,7 @@ class DiskFault(Windowed, kw_only=True, frozen=True):
     """Whether the operator restarts a validator at the end if it halted because of its disk."""
 
     validator: Annotated[Validator, means("The validator whose disk is hit.")]
-    stop_ms: Annotated[Milliseconds, means("When it ends; what is damaged by then stays damaged.")]
+    stop_ms: Annotated[Milliseconds, means("When it ends.")]
 
     def condition(self, used_bytes: int) -> storage.Condition:
         """Return the condition of a medium that holds this many bytes at the start."""

@@ -30,16 +30,15 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     ``counts`` are least and ``at_most`` greatest counts of ``expectations.py``, ``fired_by`` the least fires of each
     actor of a workload. ``activation_crossed_min`` counts validators that dropped heights on both sides of the
-    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another block, over all
-    validators. ``rolled_back_depth_min`` counts heights that one validator dropped at once. ``undone_min`` and
-    ``undone_depth_min`` count the same for rewound blocks, which were applied early. ``returned_min`` counts rewound
-    blocks that became final nevertheless. ``reexecuted_min`` counts blocks that were executed again as they returned.
-    ``audited_min`` counts audits by ``run.audit_reorgs`` with something to compare. ``reports`` are least counts of
-    reasons to leave a view and of evidence, over all honest validators. ``replica_modes`` are least counts of an
-    observer's actions by its mode, by observer. ``answers_from`` are least counts of a validator's answers that
-    arrived, by its number. ``rules`` are least counts of coverage points that were reached, by their labels.
-
-    ``fails`` are the checks that must fail; no other check may fail.
+    activation at once. ``rolled_back_min`` counts executed blocks that validators dropped for another, over all;
+    ``rolled_back_depth_min`` heights that one validator dropped at once. ``undone_min``, ``undone_depth_min`` and
+    ``returned_min`` ask the same of blocks that were applied early and rewound, and of those among them that became
+    final nevertheless; ``reexecuted_min`` counts blocks that were executed again as they came back, and ``audited_min``
+    how often ``run.audit_reorgs`` found something to compare. ``reports`` are least counts of reasons to leave a view
+    and of evidence, over all honest validators; ``replica_modes`` of what observers did by their modes, by their names;
+    ``answers_from`` of a validator's answers that arrived, by its number; ``rules`` of coverage points of rules that
+    were reached, by their labels.
+    ``fails`` are the checks that must fail, and no others may.
     """
 
     fails: Annotated[

@@ -34,7 +34,7 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     rebuild_indexes_every: Annotated[
         NotNegative, means("Finalized heights between two rebuilds of all derived state; 0 is never.")
     ] = _APPLY_MODE.rebuild_indexes_every
-    reapply: Annotated[Reapply, means("How a rewound block returns: from memory, or executed again.")] = (
+    reapply: Annotated[Reapply, means("How a rewound block returns: from memory, or executed once more.")] = (
         _APPLY_MODE.reapply
     )
     snapshot_gap_blocks: Annotated[

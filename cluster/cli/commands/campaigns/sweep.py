@@ -111,8 +111,9 @@ def fill_parser(parser: Parser) -> None:
         "--require-coverage",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="inconclusive unless the faults reach every promised phase and role, and the runs every promised point of "
-        f"the rules (default: for --swarm without --set, from {COVERAGE_SEEDS:,} and {RULES_SEEDS:,} seeds on)",
+        help="inconclusive unless the faults reach every promised phase and role, and the runs every promised "
+        "coverage point of the rules "
+        f"(default: for --swarm without --set, from {COVERAGE_SEEDS:,} and {RULES_SEEDS:,} seeds on)",
     )
     parser.add_argument(
         "--fresh",
