@@ -4,7 +4,7 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 from cluster.authoring import engines_page
-from cluster.authoring.engines_page import VARIANTS, EngineCell, main, page, table
+from cluster.authoring.engines_page import VARIANTS, EnginePoint, main, page, table
 from cluster.scenario.load import scenario_paths
 
 WORDS_MAX = 800
@@ -32,7 +32,7 @@ def test_each_engine_loads_or_refuses_every_scenario(made):
 
 def test_the_table_has_each_verdict_and_reason():
     lines = list(
-        table({"calm": [EngineCell("passed"), EngineCell("", "no votes")], "lossy": [EngineCell("", "no votes")]})
+        table({"calm": [EnginePoint("passed"), EnginePoint("", "no votes")], "lossy": [EnginePoint("", "no votes")]})
     )
 
     assert "| `calm` | passed | (1) |" in lines
@@ -41,7 +41,7 @@ def test_the_table_has_each_verdict_and_reason():
 
 
 def test_names_run_those_alone_and_write_the_table(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(engines_page, "measure", lambda names, jobs: {name: [EngineCell("passed")] for name in names})
+    monkeypatch.setattr(engines_page, "measure", lambda names, jobs: {name: [EnginePoint("passed")] for name in names})
 
     assert main(["calm", "--out", str(tmp_path / "dist")]) == 0
     assert "| `calm` | passed |" in (tmp_path / "dist" / "scenarios-by-engine.md").read_text()
