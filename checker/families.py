@@ -21,7 +21,7 @@ class Family(NamedTuple):
 FAMILIES: Final = (
     Family(
         "agreement",
-        "Is there one chain, certified by quorums?",
+        "Is there one final chain?",
         ("agreement", "no-double-vote", "certificates", "quorum-certificates"),
     ),
     Family(

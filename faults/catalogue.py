@@ -52,21 +52,27 @@ _PAGE_HEAD: Final = """\
 
 Every kind of fault with its keys.
 `python -m faults.catalogue > docs/faults.md` writes this page from the kinds themselves; do not edit it.
-[faults-at-work.md](faults-at-work.md) describes their common behaviour, [fault-catalogues.md](fault-catalogues.md)
-the corresponding faults of other systems, and [extend/fault.md](extend/fault.md) how to write a kind of fault.
+[faults-at-work.md](faults-at-work.md) has the rules for all kinds. [fault-catalogues.md](fault-catalogues.md) lists the
+faults of other systems with their kinds here. [extend/fault.md](extend/fault.md) says how to write a kind.
 
 Every kind also takes `enabled` (default true) and `may_be_idle` (default false). *Count* is the figure `fault_NAME` of
 a run: with 0 the fault took no effect.
 
-With `anchor` its times count from a moment of the run instead of from the run's beginning ([anchors](#anchors)).
+With `anchor` the times of a fault count from a moment of the run, not from the run's beginning ([anchors](#anchors)).
 """
 
 
 _ANCHORS_HEAD: Final = """\
-`anchor = { event = "view", of = 2, nth = 10, by_ms = 20_000 }` in a fault of any kind: all its times count from the
-instant in which validator 2 enters its tenth view. The fault's edge `anchor` in the trace is that instant. If it
-does not come, the fault has no effect, which makes a run inconclusive; until `by_ms` the run waits for it. Without `of`
-a moment of the chain counts once a height, for the first validator that finalizes the block.
+A fault of any kind may have an anchor:
+
+```toml
+anchor = { event = "view", of = 2, nth = 10, by_ms = 20_000 }
+```
+
+With this anchor all times of the fault count from the instant in which validator 2 enters its tenth view. The fault's
+edge `anchor` in the trace is that instant. The run waits for the instant until `by_ms`. If it does not come, the fault
+has no effect, and the run is inconclusive. Without `of` a moment of the chain counts once for each height, for the
+first validator that finalizes the block.
 """
 
 

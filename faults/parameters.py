@@ -87,7 +87,7 @@ def entry_of(kind: type[msgspec.Struct], shared: Collection[str] = ()) -> KindEn
 
 def _entry_of(kind: type[msgspec.Struct], key: str, shared: Collection[str] = ()) -> KindEntry:
     """Return the entry of a kind without its parts; a table without a name of its kind is named by its key."""
-    summary, _, notes = " ".join((kind.__doc__ or "").replace("``", "").split("\n\n", 1)).partition(". ")
+    summary, _, notes = " ".join((kind.__doc__ or "").replace("``", "`").split("\n\n", 1)).partition(". ")
     return KindEntry(
         kind=kind_of(kind) or key,
         summary=f"{' '.join(summary.split()).rstrip('.')}.",

@@ -47,8 +47,8 @@ class OutsideApplication(Check):
 class ApplicationLives(Check):
     """No application is lost for good; with at most f lost applications the run is inconclusive.
 
-    An application that dies, hangs or breaks the protocol is started again a second later. The second loss at the
-    same call and block is for good, and so is any third loss.
+    An application that dies, hangs or breaks the protocol is started again a second later. After a second loss at the
+    same call and height, or any third loss, it stays down.
     """
 
     name = "application-lives"

@@ -183,7 +183,10 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     requires: Annotated[tuple[str, ...], means("Faults and workloads that must take effect.")] = ()
     not_for: Annotated[
         dict[str, Title],
-        means("Engines, or forms (`hotstuff two-chain`), that cannot show its promises, and why; refused."),
+        means(
+            "Engines that cannot show what the scenario promises, or forms such as `hotstuff two-chain`, with the "
+            "reason. `run` refuses them."
+        ),
     ] = {}
     for_engine: Annotated[
         dict[str, dict[str, Any]],

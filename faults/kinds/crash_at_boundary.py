@@ -29,8 +29,7 @@ _PLACES: Final[Mapping[Boundary, str]] = {
 class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=True):
     """Crash one validator at a boundary of its write-ahead order: at one occurrence, or at each ``every``-th.
 
-    At ``after-send`` the first message of a vote's broadcast has left and the others have not. Validators in ``also``
-    lose their power in the same instant.
+    Validators in ``also`` lose their power in the same instant.
     """
 
     counts: ClassVar[str] = "restarts"
@@ -49,11 +48,13 @@ class CrashAtBoundary(Windowed, tag="crash-at-boundary", kw_only=True, frozen=Tr
     boundary: Annotated[
         Boundary,
         means(
-            "`before-append` and `after-append` lie around the write of a record to the vote journal, "
-            "`after-sync` is after a sync and before anything that follows from it, `after-send` where the "
-            "first message of a vote's broadcast has left and the others have not, `mid-prune` where one "
-            "copy of the vote journal is rewritten and the other is not; `before-call` and `after-call` lie "
-            "around each call of an application, whose answer is lost."
+            "`before-append`: before a record is written to the vote journal. "
+            "`after-append`: after this write. "
+            "`after-sync`: after a sync, before any action that waited for it. "
+            "`after-send`: after the first message of a vote's broadcast has left, before the other messages leave. "
+            "`mid-prune`: one copy of the vote journal is rewritten, the other copy is not. "
+            "`before-call`: before a call of an application. "
+            "`after-call`: after this call; its answer is lost."
         ),
     ]
     start_ms: Annotated[Milliseconds, means("When it may happen first.")]

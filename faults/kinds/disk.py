@@ -67,6 +67,7 @@ class _Damage(DiskFault, kw_only=True, frozen=True):
     medium: ClassVar[type[storage.BitFlip | storage.StaleRead | storage.MisdirectedWrite]]
     effect: ClassVar[str]
 
+    stop_ms: Annotated[Milliseconds, means("When it ends. Damaged bytes stay damaged.")]
     ppm: Annotated[PartsPerMillion, means("The share of operations that are hit.")]
     files: Annotated[tuple[FileGroup, ...], means("The files that may be hit; left out: all.")] = ()
 
@@ -82,7 +83,7 @@ class _Damage(DiskFault, kw_only=True, frozen=True):
 
 
 class BitRot(_Damage, tag="bit-rot", kw_only=True, frozen=True):
-    """Sectors of one validator's disk go bad when they are read: one bit, from then on."""
+    """When one validator reads a sector of its disk, one bit of the sector may flip and stay flipped."""
 
     counts: ClassVar[str] = "sectors"
     cells: ClassVar[RequiredPoints] = (("recovering", "voter"),)
@@ -105,7 +106,7 @@ class BitRot(_Damage, tag="bit-rot", kw_only=True, frozen=True):
 
 
 class StaleReads(_Damage, tag="stale-read", kw_only=True, frozen=True):
-    """Sectors of one validator's disk read as an earlier sync left them, from then on."""
+    """When one validator reads a sector of its disk, the sector may go back for good to what an earlier sync left."""
 
     counts: ClassVar[str] = "sectors"
     cells: ClassVar[RequiredPoints] = (("recovering", "voter"),)

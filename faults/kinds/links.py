@@ -35,8 +35,8 @@ from validators.messages import Channel, kinds_of, touches_consensus
 class Links(Windowed, tag="links", kw_only=True, frozen=True):
     """Make links worse: latency, loss, reordering, copies, damage, a rate, a queue.
 
-    Without ``between`` the fault hits all links. It hits the messages of ``channels``. In ``burst_ppm`` of a million
-    periods of ``burst_ms`` all messages are lost. A direction of a link carries ``bytes_per_second``, and drops a
+    Without ``between`` the fault hits all links. It hits the messages of ``channels``. All messages are lost in
+    ``burst_ppm`` of a million periods of ``burst_ms``. A direction of a link carries ``bytes_per_second``, and drops a
     message when more than ``queue_max`` are under way.
     """
 

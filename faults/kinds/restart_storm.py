@@ -39,7 +39,7 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
         means("The validators, in the order of their turns; left out: all, observers too."),
     ] = ()
     start_ms: Annotated[Milliseconds, means("When power is cut first.")]
-    stop_ms: Annotated[Milliseconds, means("When power is cut last; all validators are back after the longest outage.")]
+    stop_ms: Annotated[Milliseconds, means("When power is cut last. Every validator is back after the longest outage.")]
     every_ms: Annotated[tuple[Positive, Positive], means("`[least, most]` between two cuts; the time is drawn.")]
     down_ms: Annotated[
         tuple[Positive, Positive],

@@ -25,8 +25,8 @@ from validators.messages import KINDS_WITHOUT_VIEW
 class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
     """Drop, hold, delay or replay single messages, by kind, view, height, sender and receiver; left-out keys match all.
 
-    Held messages are released at ``release_ms``, or else when the rule stops; messages to ``first_to`` at
-    ``first_ms``. ``release_gap_ms`` lies between two released messages of one receiver. A replayed message arrives as
+    A held message is released at ``release_ms``, or when the rule stops. Messages to ``first_to`` leave at
+    ``first_ms``. Two released messages of one receiver are ``release_gap_ms`` apart. A replayed message arrives as
     always, and once more at the release.
     """
 
@@ -45,8 +45,8 @@ class Rule(Windowed, tag="rule", kw_only=True, frozen=True):
     views: Annotated[
         tuple[Range, ...],
         means(
-            "Ranges `[first, last]` of views; a response has the view of its certificate, an answer with "
-            "blocks the view of its newest block, a snapshot the view of its block."
+            "Ranges `[first, last]` of views. A response has the view of its certificate. An answer with "
+            "blocks has the view of its newest block, a snapshot the view of its block."
         ),
     ] = ()
     heights: Annotated[

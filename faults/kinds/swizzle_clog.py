@@ -37,7 +37,7 @@ class ClogWindow(NamedTuple):
 class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
     """Clog validators one by one at drawn times of the first half; unclog them in another order in the second.
 
-    Without ``validators`` the seed draws half of all. It draws ``pairs`` links between two validators to clog as well.
+    Without ``validators`` the seed draws half of all. It also clogs ``pairs`` links that the seed draws.
     """
 
     counts: ClassVar[str] = "messages held; a message that passes from a clog to another counts twice"

@@ -38,11 +38,11 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         _APPLY_MODE.reapply
     )
     snapshot_gap_blocks: Annotated[
-        Positive | None, means("This replica's own value of `sync.snapshot_gap_blocks`.", left_out="that value")
+        Positive | None, means("The key of `[sync]`, for this replica alone.", left_out="the value of `[sync]`")
     ] = None
     chunk_bytes: Annotated[
         Annotated[int, msgspec.Meta(ge=1, le=CHUNK_BYTES_MAX)] | None,
-        means("This replica's own value of `sync.chunk_bytes`.", left_out="that value"),
+        means("The key of `[sync]`, for this replica alone.", left_out="the value of `[sync]`"),
     ] = None
     may_be_idle: Annotated[bool, means("Whether the replica need not do any work of its mode.")] = False
 
