@@ -179,6 +179,13 @@ class Port:
         """Return whether the port has not been revoked."""
         return self._is_live
 
+    @property
+    def slowed_since_us(self) -> Micros | None:
+        """The time at which the work under way began that takes longer than it costs, None without such work."""
+        begun = ((self._begun_us[lane], queue[0].cost_us) for lane, queue in self._lanes.items() if queue)
+        now_us = self._kernel.now_us
+        return min((begun_us for begun_us, cost_us in begun if begun_us + cost_us < now_us), default=None)
+
     def send(self, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send a message to one validator; `label` describes it, and `on_sent`, called after, may raise."""
         if self._is_live:

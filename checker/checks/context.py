@@ -66,6 +66,7 @@ class RunEnd:
         application_faults: The wrong acts of outside applications, in the order of time.
         application_requests: The requests that outside applications answered.
         lost: By replica whose application was not started again, the reason with the end of its standard error.
+        slowed: By replica at work that a fault has made longer, the time at which that work began.
     """
 
     reason: str = ""
@@ -85,6 +86,7 @@ class RunEnd:
     application_faults: Sequence[ApplicationFault] = ()
     application_requests: int = 0
     lost: Mapping[int, str] = field(default_factory=dict)
+    slowed: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)

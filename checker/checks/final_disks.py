@@ -18,7 +18,7 @@ from checker.results import CheckResult
 from faults.events import Healed
 from network.events import Event, Handlers
 from network.words import counted
-from validators.events import BlockFinalized, Booted, Halted
+from validators.events import BlockFinalized, Booted
 from validators.execution.blocks import without_seal
 from validators.messages import BLOCKS_PER_RESPONSE
 from validators.storage import RecordFile
@@ -48,25 +48,19 @@ class FinalDisks(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._restarted_us: dict[int, int] = {}
-        self._halted: dict[int, None] = {}
         self._healed_us = 0
         self._now_us = 0
         self._blocks = 0
 
     @property
     def handlers(self) -> Handlers:
-        """Starts and stops, and the end of faults."""
-        return {Booted: self.booted, Halted: self.halted, Healed: self.healed, BlockFinalized: self.finalized}
+        """Starts, and the end of faults."""
+        return {Booted: self.booted, Healed: self.healed, BlockFinalized: self.finalized}
 
     def booted(self, event: Event, booted: Booted) -> None:
         """Note a start, which reads the whole disk."""
         if booted.incarnation:
             self._restarted_us[event.node] = event.at_us
-        self._halted.pop(event.node, None)
-
-    def halted(self, event: Event, _halted: Halted) -> None:
-        """Leave a replica out that has stopped."""
-        self._halted[event.node] = None
 
     def healed(self, event: Event, _healed: Healed) -> None:
         """Note the time from which no fault keeps a replica from fetching."""
@@ -78,7 +72,8 @@ class FinalDisks(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        readbacks = [each for each in self.run.end.readbacks if each.node not in self._halted]
+        # Neither a replica that has stopped, nor one whose start is not over, serves.
+        readbacks = [each for each in self.run.end.readbacks if self.run.world.life(each.node) is not None]
         for readback in readbacks:
             self._compare(readback)
         return self.tally.result(

@@ -1,5 +1,6 @@
 """Liveness: finality comes back after healing, and within the views and times that the scenario states."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -39,7 +40,8 @@ class FinalityRegained(Check):
     validators. A disk may cost a validator its vote or stop it. If a fault of the plan explains that, the validator
     counts towards f; otherwise it is a failure. A validator that loses its application is down until it is
     restarted. From the first loss on no gap is judged, and replicas without a new block are measured from the loss,
-    and again from the restart. `finality_gap_max_us` is given if nothing happens except that at most f validators
+    and again from the restart. A validator is measured from the end of work that a fault has made longer, and counts
+    as down if the run ends before. `finality_gap_max_us` is given if nothing happens except that at most f validators
     are down for a while. Then two new blocks are never further apart than this time. A validator that joins from a
     snapshot counts as down until it has joined.
     """
@@ -175,7 +177,9 @@ class FinalityRegained(Check):
         if self.run.plan.no_view_ends and not self._height:
             return self.tally.inconclusive(self.run.plan.no_view_ends)
         gone = {**self._halted, **self._stopped}
-        live = [node for node, is_up in self._is_up.items() if is_up and node not in gone]
+        running = [node for node, is_up in self._is_up.items() if is_up and node not in gone]
+        slowed = [node for node in running if self._is_slowed(node)]
+        live = [node for node in running if node not in slowed]
         for node, reason in sorted(self._halted.items()):
             self.tally.compared += 1
             self.tally.fail(f"validator {node} halted: {reason}", validator=node)
@@ -197,7 +201,12 @@ class FinalityRegained(Check):
             )
         for node in live:
             self._judge(node, elapsed, run_reason)
-        return self._result() if run_reason == STOPPED else self._judge_unfinished(run_reason)
+        return self._result(slowed) if run_reason == STOPPED else self._judge_unfinished(run_reason)
+
+    def _is_slowed(self, node: int) -> bool:
+        """Return whether a validator is still at work that a fault has made longer."""
+        begun_us = self.run.end.slowed.get(node)
+        return begun_us is not None and begun_us < self._healing.at_us and node not in self._regained
 
     def _judge_gap(self, at_us: int, height: int) -> None:
         """Require finality within the greatest gap: with at most f validators down, the other validators go on."""
@@ -244,7 +253,9 @@ class FinalityRegained(Check):
                 views=views,
             )
 
-    def _result(self) -> CheckResult:
+    def _result(self, slowed: Sequence[int]) -> CheckResult:
+        if slowed:
+            return self.tally.inconclusive(f"{name_validators(slowed)} had not ended work that a fault had made longer")
         views = max((views for views, _ in self._regained.values()), default=0)
         time_us = max((time_us for _, time_us in self._regained.values()), default=0)
         start = "healing" if self._healing.at_us else "the start"

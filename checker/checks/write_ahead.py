@@ -55,12 +55,14 @@ class _Durable:
         self._end = 0
         self._start = b""
 
-    def news(self) -> list[StoredRecord]:
-        """Return the records that have become durable since the last call."""
+    def news(self, *, has_holes: bool = False) -> list[StoredRecord]:
+        """Return the records that are durable since the last call; with `has_holes` also the records behind damage."""
         synced_bytes = self._disk.synced_bytes(self._file.name)
         if self._end >= synced_bytes:
             return []
         records = self._file.read_span(self._end, synced_bytes)
+        if has_holes and (records[-1].end if records else self._end) < synced_bytes:
+            records = [each for each in self._file.read().records if self._end < each.end <= synced_bytes]
         if records:
             if not self._end:
                 self._start = self._read_start()
@@ -116,7 +118,9 @@ class DurableView:
 
     def has_block(self, digest: bytes) -> bool:
         """Return whether the block file holds the block."""
-        self._blocks.update((_digest_of(record.payload), None) for record in self._block_file.news())
+        # A start keeps the blocks behind a hole that a torn write left, and cuts a log off there.
+        news = self._block_file.news(has_holes=True)
+        self._blocks.update((_digest_of(record.payload), None) for record in news)
         return digest in self._blocks
 
     def reopen(self, *, may_misread: bool = False) -> None:

@@ -81,7 +81,6 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
         "faults": disturbed.faults,
         "run": {
             "until_height": draw.between("run.until_height", *engine.heights),
-            "time_limit_ms": 240_000,
             "audit_reorgs": draw.chance("run.audit_reorgs", 25),
         },
     }

@@ -100,6 +100,12 @@ def recoveries_of(run: ClusterRun) -> dict[str, int]:
     }
 
 
+def slowed_of(run: ClusterRun) -> dict[int, int]:
+    """Return by replica when the work began that it still does and that already takes longer than it costs."""
+    began = {slot.node: None if slot.port is None else slot.port.slowed_since_us for slot in run.slots}
+    return {node: since_us for node, since_us in began.items() if since_us is not None}
+
+
 def figures_of(run: ClusterRun, monitor: Monitor) -> dict[str, int | str]:
     """Return the run's figures by name."""
     check = monitor.context.check

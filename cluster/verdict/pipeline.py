@@ -35,7 +35,7 @@ from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.executions import AnsweringWitness, RunWitness, watch_executions
 from cluster.verdict.facts import derived_of, read_back_of
-from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, work_of
+from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, slowed_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
 from cluster.verdict.result import PipelineResult
 from cluster.verdict.watchdog import Watchdog, patience_seconds
@@ -334,6 +334,7 @@ class _Steps:
             application_faults=() if asked is None else tuple(asked.replicas.faults),
             application_requests=0 if asked is None else asked.replicas.log.calls,
             lost={} if asked is None else asked.replicas.lost,
+            slowed=slowed_of(run),
         )
         return self.monitor.suite.finish(end, self._timed)
 

@@ -135,6 +135,19 @@ class TestPort:
         rig.run(partial(record_inbound, rig, port, []))
         assert port.is_busy("disk")
 
+    def test_work_is_slowed_once_it_takes_longer_than_it_costs(self):
+        """Until it is over: slow work of the processor began at 0, and ends at 30."""
+        rig, seen = build_rig(), []
+        port = Port(rig.kernel, rig.bus, rig.trace.chain(0), 0, incarnation=0, pace=Pace(factor=3))
+        port.work(10, "work")
+        port.work_on("disk", 0, "sync")
+        for at_us in (10, 11, 29, 31):
+            note = partial(lambda: seen.append(port.slowed_since_us))
+            rig.kernel.post(at_us, SUPERVISOR, EventKind.FAULT, SUPERVISOR, at_us, note)
+
+        rig.run(partial(record_inbound, rig, port, []))
+        assert seen == [None, 0, 0, None]
+
     def test_work_cannot_take_negative_time(self):
         """The lane and the cost are named."""
         with pytest.raises(ValueError, match="work on disk cannot take -1 us"):

@@ -208,6 +208,23 @@ class TestFinalityRegained:
 
         assert check.finish().status == status
 
+    @pytest.mark.parametrize("reason", ["time-limit", "stopped"])
+    @pytest.mark.parametrize(
+        ("slowed", "status"),
+        [({1: 8_546_000}, "inconclusive"), ({1: 9_500_000}, "failed"), ({2: 8_546_000}, "failed"), ({}, "failed")],
+        ids=["it works", "its work began after the fault", "another validator works", "nobody works"],
+    )
+    def test_a_validator_in_slowed_work_at_the_end_is_not_judged(self, slowed, status, reason):
+        """Its start took longer than the rest of the run; found by the swarm (longest-chain seed 436278)."""
+        run = make_run(expect=Expectations(finality_views_max=5))
+        run.end = RunEnd(reason=reason, slowed=slowed)
+        check = FinalityRegained(run)
+        show(check, logged(9_000_000, -1, "healed"), logged(19_000_000, 0, "enter", 3, 2))
+        show(check, *(logged(20_000_000, node, "finalized", 1, 3, b"b", b"r") for node in (0, 2, 3)))
+        show(check, logged(21_000_000, 0, "enter", 7, 2))
+
+        assert check.finish().status == status
+
 
 class TestFaultsEffective:
     @pytest.mark.parametrize(

@@ -188,6 +188,28 @@ def test_a_final_block_is_stored_before_it_is_applied(is_stored, status):
     assert bench.status() == status
 
 
+@pytest.mark.parametrize(("is_stored", "status"), [(True, "passed"), (False, "failed")])
+def test_a_block_behind_a_hole_that_a_torn_write_left_is_stored(is_stored, status):
+    """A start keeps what stands behind the hole, and appends there (found by the swarm, longest-chain seed 436338)."""
+    bench = Bench()
+    blocks = BlockFile(bench.disk)
+    for place in range(3):
+        blocks.append(height=place + 1, digest=bytes([place]) * 32, block=b"block")
+    bench.sync()
+    bench.disk.overwrite("blocks", RecordFile(bench.disk, "blocks").read().records[1].offset, bytes(8))
+    bench.start()
+    blocks = BlockFile(bench.disk)
+    blocks.load()
+    FinalizedLog(bench.disk).append(FinalizedEntry(1, PAYLOAD, b"header", (b"operation",)))
+    bench.sync()
+    blocks.append(height=1, digest=PAYLOAD, block=b"block")
+    if is_stored:
+        bench.sync()
+    bench.tell("finalized", 1, VIEW, PAYLOAD, b"root")
+
+    assert bench.status() == status
+
+
 @pytest.mark.parametrize(("touched", "status"), [((), "failed"), ((0,), "passed")])
 def test_a_snapshot_that_the_disk_does_not_give_back_fails(touched, status):
     """The validator starts in the midst of its life then; a bad disk may make it."""

@@ -15,7 +15,7 @@ from network.events import Event
 from network.types import SUPERVISOR
 from tests.support.chain_harness import advance, make_engine
 from tests.support.checks import finish, make_run, show
-from validators.events import BlockFinalized, Booted, DamageFound, DamageRepaired
+from validators.events import BlockFinalized, Booted, DamageFound, DamageRepaired, Halted
 from validators.storage import JOURNAL_FILES, BlockFile, RecordFile, SimulatedDisk
 
 PLAN = PlannedRun(fetch_grace_us=200_000, fetch_timeout_us=1_000_000)
@@ -39,6 +39,7 @@ def make_disk(*kept):
 
 
 ALL = (tuple(reversed(BLOCKS)),)
+BOOT = Event(1, 0, Booted(0, 1, 0, b""))
 
 
 def read(served=ALL, **fields):
@@ -48,7 +49,7 @@ def read(served=ALL, **fields):
 def judge(*events, kept=(1, 2, 3), readback=None, **facts):
     run = make_run(**{"plan": PLAN, "disks": (make_disk(*kept),), "chain": CHAIN, **facts})
     check = FinalDisks(run)
-    show(check, *events, Event(20_000_000, 0, BlockFinalized(3, 3, b"", b"")))
+    show(check, BOOT, *events, Event(20_000_000, 0, BlockFinalized(3, 3, b"", b"")))
     return finish(check, readbacks=[readback or read()])
 
 
@@ -72,6 +73,11 @@ class TestOfBlocks:
 
     def test_below_a_snapshot_nothing_has_to_be_there(self):
         assert judge(kept=(3,), readback=read(((BLOCKS[2],),), base_height=2)).status == "passed"
+
+    @pytest.mark.parametrize("end", [Event(9, SUPERVISOR, Crashed(0, 0)), Event(9, 0, Halted("root mismatch"))])
+    def test_a_replica_that_starts_still_or_stopped_serves_nobody(self, end):
+        """Its start is not over at the end of the run, or never began."""
+        assert judge(end, readback=read(())).compared == 0
 
     @pytest.mark.parametrize(("restarted_us", "status"), [(15_000_000, "passed"), (2_000_000, "failed")])
     def test_a_replica_has_time_to_fetch_after_a_restart(self, restarted_us, status):
@@ -156,9 +162,6 @@ class TestOfRepairs:
 
 def damage(place, file="blocks", node=0):
     return Event(1, node, DamageFound(file, place, "damaged record"))
-
-
-BOOT = Event(1, 0, Booted(0, 1, 0, b""))
 
 
 class TestOfDamagedBlocks:

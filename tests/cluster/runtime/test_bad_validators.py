@@ -69,6 +69,18 @@ def test_a_run_that_does_not_reach_its_goal_has_not_passed():
     assert "before its goal" in check.summary
 
 
+def test_a_start_that_a_fault_made_longer_than_the_run_is_no_failure():
+    """Its machine was at work to the end: it proves nothing (found by the swarm, longest-chain seed 436278)."""
+    slow = 'slow={kind="slow", validator=3, factor=300, start_ms=5_500, stop_ms=7_000}'
+    again = 'again={kind="crash", validator=3, at_ms=6_000, restart_ms=6_500}'
+    settings = "costs.block_us=100_000", "run.until_height=60"
+    result = result_of("calm", *settings, f"faults={{{slow}, {again}}}", "run.time_limit_ms=45_000")
+
+    check = check_named(result, "finality-regained")
+    assert (result.exit_code, check.status) == (3, "inconclusive"), check.summary
+    assert "ended by time-limit" in check.summary
+
+
 class ForgedDatabase:
     """A database that is right in everything but the snapshots that it hands out."""
 
