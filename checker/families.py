@@ -110,6 +110,8 @@ class FamilyResult(NamedTuple):
     exit_class: ExitClass
     summary: str
     parts: tuple[CheckResult, ...]
+    title: str
+    """The full name of the part that decides; that of the family where it passed."""
 
 
 def by_family(results: Iterable[CheckResult]) -> list[FamilyResult]:
@@ -137,13 +139,15 @@ def without_answer(not_asked: Mapping[str, str], answered: Sequence[FamilyResult
 
 
 def _join(name: str, parts: Sequence[CheckResult]) -> FamilyResult:
-    parts = sorted(parts, key=lambda part: _PLACE.get(part.name, 0))
+    # The first of the worst, as in the verdict of the run.
     worst = min(parts, key=rank_of)
+    parts = sorted(parts, key=lambda part: _PLACE.get(part.name, 0))
     if worst.status == "passed":
         also = f"; also {', '.join(part.name for part in parts[1:])}" if len(parts) > 1 else ""
-        return FamilyResult(name, "passed", worst.exit_class, f"{parts[0].summary}{also}", (*parts,))
+        return FamilyResult(name, "passed", worst.exit_class, f"{parts[0].summary}{also}", (*parts,), name)
     others = [part.name for part in parts if part is not worst and part.status == worst.status]
     more = f"; {worst.status} too: {', '.join(others)}" if others else ""
-    part = title_of(worst).removeprefix(name).removeprefix("/")
+    title = title_of(worst)
+    part = title.removeprefix(name).removeprefix("/")
     prefix = f"{part}: " if part else ""
-    return FamilyResult(name, worst.status, worst.exit_class, f"{prefix}{worst.summary}{more}", (*parts,))
+    return FamilyResult(name, worst.status, worst.exit_class, f"{prefix}{worst.summary}{more}", (*parts,), title)

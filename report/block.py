@@ -292,7 +292,7 @@ def _message_line(summary: dict[str, int]) -> Iterator[str]:
 
 def _event_lines(events: Sequence[EventRow], limit: int | None) -> Iterator[str]:
     yield f"events: {f'{len(events):,}' if events else 'none'}"
-    yield from _cut([f"  {row.index:<3} {_origin(row)}{row.text}" for row in events], limit)
+    yield from _cut([f"  receipt {row.receipt}: {_origin(row)}{row.text}" for row in events], limit)
 
 
 def _origin(row: EventRow) -> str:

@@ -102,7 +102,7 @@ class SweepProgress(CampaignProgress):
     """
 
     def __init__(self, *, title: str, is_quiet: bool = False) -> None:
-        header = f"{visible(title)}\n{'real s':>8}{'seeds':>10}{'of':>10}{'seeds/h':>10}  verdicts"
+        header = f"{visible(title)}\n{'real s':>8}{'done':>10}{'of':>10}{'seeds/h':>10}  verdicts"
         super().__init__(header=header, is_quiet=is_quiet)
         self._title = title
         self._next_draw = 0.0
@@ -114,7 +114,8 @@ class SweepProgress(CampaignProgress):
         self._symbols += SEED_SYMBOLS.get(verdict, "!" if verdict else "")
         if self._live is None:
             self._tell_new(groups)
-        if self.seconds >= self._next_draw:
+        # The last seed has its line, however soon it comes.
+        if self.seconds >= self._next_draw or counts.done == counts.total:
             self._next_draw = self.seconds + (PLAIN_LINE_SECONDS if self._live is None else DRAW_SECONDS)
             self._show_counts(counts, groups)
 

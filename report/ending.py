@@ -23,6 +23,9 @@ FAILURES_SHOWN: Final = 3
 """Failed or inconclusive families with a line of their own; a single line names the remaining families."""
 
 
+LEFT_OUT_FIRST: Final = {"time": 1, "compared": 1, "timers": 2, "fault": 3}
+"""Weights of lines of a story that an ending leaves out before all others; the greatest weight goes first."""
+
 SENTENCE_LINES: Final = 4
 """Lines of the verdict: an explanation has two sentences of at most 120 characters."""
 
@@ -59,7 +62,7 @@ class Ending(NamedTuple):
 def ending_lines(ending: Ending, width: int) -> list[str]:
     """Return the lines of an ending in a console of this width."""
     rows = [
-        *(Row(each.label, each.text, weight=place) for place, each in enumerate(ending.story)),
+        *_story_rows(ending.story),
         *_family_rows(ending.families, ending.sentence),
         *[Row("not asked", "; ".join(reasons_in_words(ending.not_asked)), 1)] * bool(ending.not_asked),
     ]
@@ -73,6 +76,12 @@ def ending_lines(ending: Ending, width: int) -> list[str]:
         *(line for row in shown for line in _wrapped(row.label, row.text, width, row.lines_max)),
         *tail,
     ]
+
+
+def _story_rows(story: Sequence[StoryLine]) -> Iterable[Row]:
+    """Yield the rows of a story: of two lines with one weight the later one is left out first."""
+    for place, line in enumerate(story):
+        yield Row(line.label, line.text, weight=LEFT_OUT_FIRST.get(line.label, 0) * len(story) + place)
 
 
 def _family_rows(families: Sequence[CheckRow], sentence: str) -> Iterable[Row]:

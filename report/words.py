@@ -32,6 +32,12 @@ def join_words(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)
 
 
+def virtual_seconds(microseconds: object) -> str:
+    """Return virtual microseconds in seconds, cut to tenths."""
+    tenths = int(str(microseconds)) // 100_000
+    return f"{tenths // 10:,}.{tenths % 10} s"
+
+
 def short_names(text: str) -> str:
     """Return a text with each name of 40 or more hexadecimal digits cut to 12 digits."""
     return _LONG_NAME.sub(r"\1", text)

@@ -29,7 +29,7 @@ class EqualColdReplay(Check):
         replayed = dict(enumerate(cold.roots))
         if cold.error:
             tally.compared += 1
-            tally.fail(f"the chain cannot be replayed from genesis: {cold.error}", height=len(cold.roots))
+            tally.fail(f"replay from genesis fails: {cold.error}", height=len(cold.roots))
         for height in sorted(roots.keys() | replayed.keys()):
             expected, found = roots.get(height), replayed.get(height)
             tally.compared += 1

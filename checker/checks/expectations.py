@@ -89,7 +89,7 @@ RECOVERIES: Final = ("damaged", "repaired", "observers", "snapshots_joined", "sn
 """Names of `[expect.recovery]`; "in a storm" means that dead timers wait in the recovered state."""
 
 
-NOT_EXPECTED: Final = "the scenario expects none"
+NOT_EXPECTED: Final = "none stated"
 
 Compared: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
 """The least that is expected, and the counts of the run."""

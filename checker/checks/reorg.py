@@ -67,7 +67,7 @@ class Reorganizations(Check):
 
     def not_asked(self) -> str:
         """Return a reason where the scenario expects no reorganization."""
-        return "" if any(self.run.expect.reorg) else "the scenario expects none"
+        return "" if any(self.run.expect.reorg) else "no reorg expected"
 
     @property
     def handlers(self) -> Handlers:

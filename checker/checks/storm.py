@@ -67,7 +67,7 @@ class StormDrained(Check):
 
     def not_asked(self) -> str:
         """Return a reason where the scenario expects no storm."""
-        return "" if self.run.expect.storm is not None else "the scenario expects none"
+        return "" if self.run.expect.storm is not None else "no storm expected"
 
     def settle(self, block: SettledBlock) -> None:
         """Count a block's dead timers and its fires."""

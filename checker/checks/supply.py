@@ -38,7 +38,7 @@ class Supply(Check):
             self.tally.fail(
                 f"height {block.height}: {abs(before_block - self._total):,} units "
                 f"{'are missing' if self._total < before_block else 'too many'}: balances and burned units add up to "
-                f"{self._total:,} after {before_block:,}",
+                f"{self._total:,}, before the block {before_block:,}",
                 height=block.height,
                 expected=self._supply,
                 found=self._total,

@@ -269,19 +269,17 @@ def _steps(explanation: Explanation) -> Iterable[str]:
         yield f"it aborted with {reason[:60]}"
         yield f"it aborted with {reason.partition(': ')[0]}"
     elif explanation.transaction:
-        yield f"transaction {explanation.transaction}{place} made it: {origin}"
-        yield f"transaction {explanation.transaction}{place} made it"
+        yield f"transaction {explanation.transaction}{place} made the difference: {origin}"
+        yield f"transaction {explanation.transaction}{place} made the difference"
     elif len(dict.fromkeys(map(_title, told))) > 1 and explanation.receipt is not None:
         verbs = [_verb(each) for each in (told[1], told[0])]
         yield f"{_subject(explanation)} {verbs[0]} {_on(wrong)} and {verbs[1]} {_on(right)}{place}"
         yield f"{_subject(explanation)} {verbs[0]}; {_on(right)} it {verbs[1]}{place}"
     elif explanation.timer and told:
-        handler = f" in {explanation.handler}" if explanation.handler else ""
-        yield f"{_noun(told[0])} of timer {explanation.timer}{handler}{place} made it"
-        yield f"{_noun(told[0])} of timer {explanation.timer}{place} made it"
+        yield f"{_noun(told[0])} of timer {explanation.timer}{place} made the difference"
     elif origin.startswith("no receipt: "):
-        yield f"no receipt made it but {origin.removeprefix('no receipt: ')}"
-        yield "the block's own bookkeeping made it"
+        yield f"no receipt made the difference but {origin.removeprefix('no receipt: ')}"
+        yield "the block's own bookkeeping made the difference"
     else:
         yield from _steps_without_receipt(explanation)
 

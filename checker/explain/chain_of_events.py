@@ -183,8 +183,12 @@ def chain_lines(
     reported += [(event.at_us, describe_event(event)) for event in (*thread.machines[-_SHOWN_MAX:], *behind)]
     reported += [*_submission(thread, origin.transaction), *_block_lines(divergence.digest, divergence.header, thread)]
     at_us = _executed_us(thread, divergence.digest)
-    for group, said in zip(divergence.groups, origin.reported or [origin.what] * len(divergence.groups), strict=True):
-        reported += [(at_us, f"{_INDENT}{line}") for line in _describe_group(divergence, group, said, keys[:1])]
+    told = origin.reported or (origin.what,) * len(divergence.groups)
+    if is_same := len(divergence.groups) > 1 == len(dict.fromkeys(told)):
+        reported.append((at_us, f"{_INDENT}all sides: {told[0]}"))
+    for group, said in zip(divergence.groups, told, strict=True):
+        lines = _describe_group(divergence, group, [] if is_same else [said], keys[:1])
+        reported += [(at_us, f"{_INDENT}{line}") for line in lines]
     reported += [(event.at_us, describe_event(event)) for event in thread.aftermath]
     reported.sort(key=itemgetter(0))
     return list(dict.fromkeys(line for _, line in reported))
@@ -252,13 +256,15 @@ def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[in
     for (root, is_diverged), places in by_outcome.items():
         who = name_validators(dict.fromkeys(node for _, node in places))
         claim = f"; its header has root {short(header.state_root)}" if is_diverged else ""
-        lines.append(f"{_INDENT}from {_seconds(places[0][0])} on, {who} executed it to root {short(root)}{claim}")
+        lines.append(f"{_INDENT}at {_seconds(places[0][0])} {who} executed it: root {short(root)}{claim}")
     return [(at_us, line) for line in lines]
 
 
-def _describe_group(divergence: Divergence, group: ExecutionGroup, reported: str, keys: Sequence[bytes]) -> list[str]:
+def _describe_group(
+    divergence: Divergence, group: ExecutionGroup, reported: Sequence[str], keys: Sequence[bytes]
+) -> list[str]:
     writes = [f"writes {name_key(key, divergence.values(key))}: {show_written(group.outcome, key)}" for key in keys]
-    return [f"{group.name}: {line}" for line in (reported, *writes, f"root {show_root(group.outcome)}")]
+    return [f"{group.name}: {line}" for line in (*reported, *writes, f"root {show_root(group.outcome)}")]
 
 
 def _seconds(at_us: int) -> str:

@@ -15,6 +15,10 @@ SHOWN_DIGITS: Final = 12
 
 ABSENT: Final = "absent"
 
+_PLAIN: Final[Mapping[str, str]] = {"True": "yes", "False": "no", "None": "none"}
+_PLAIN_FIELD: Final = re.compile(r"(?<![^=])(True|False|None)(?![^ ,)\]])")
+"""A value of Python as a whole text or behind the name of its field."""
+
 _LONG_NAME: Final = re.compile(rf"\b([0-9a-f]{{{SHOWN_DIGITS}}})[0-9a-f]{{28,}}\b")
 _FIELD: Final = re.compile(r"(?:^|(?<= ))([a-z_][a-z0-9_]*)=")
 _NAMED: Final = re.compile(r"(^|[ (\[])([a-z][a-z0-9_]*)=(?=(\S?))")
@@ -45,7 +49,8 @@ def in_words(text: str) -> str:
         value = "" if found[3].strip() else " none"
         return f"{before}{found[2].replace('_', ' ')}{value}{' ' if found[3].strip() else ''}"
 
-    return group_digits(_AFTER_TITLE.sub(lambda found: f"{found[1].rstrip(':')}: ", _NAMED.sub(name, shorten(text))))
+    plain = _PLAIN_FIELD.sub(lambda found: _PLAIN[found[0]], shorten(text))
+    return group_digits(_AFTER_TITLE.sub(lambda found: f"{found[1].rstrip(':')}: ", _NAMED.sub(name, plain)))
 
 
 def group_digits(text: str) -> str:

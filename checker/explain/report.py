@@ -218,7 +218,7 @@ def _describe_write(divergence: Divergence, origin: Origin) -> str:
     if origin.receipt < 0:
         return f"{origin.what}: {said}"
     call = f"{origin.what}: " if origin.transaction else ""
-    further = f" (the first of {origin.more + 1} receipts that touch the key)" if origin.more else ""
+    further = f" (one of {origin.more + 1} receipts that touch the key)" if origin.more else ""
     return f"receipt {origin.receipt}: {call}{said}{further}"
 
 

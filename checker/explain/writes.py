@@ -104,6 +104,7 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
             # The exits are equal: an effect of the handler differs, or a receipt without an exit.
             reported = divergence.in_each(lambda outcome: show_receipt(receipt_at(outcome, index)))
             timer_id = next(iter(timers_in(events_of(pair[0]) + events_of(pair[1]))), timer_id)
+    index = _index_of_told(divergence, reported, index)
     timer = divergence.timer(timer_id) if timer_id else None
     what = f"timer {timer_id.hex()}" if timer_id else "the timer phase or the mailbox"
     if timer is not None:
@@ -111,6 +112,13 @@ def _origin_in_timers(divergence: Divergence, index: int) -> Origin:
     events = [event_of(receipt_at(outcome, index)) for outcome in (divergence.right, divergence.wrong)]
     actors = [getattr(event, "actor", b"") for event in events]
     return Origin(what, reported, index, timer=timer_id, actor=actors[0] or actors[1])
+
+
+def _index_of_told(divergence: Divergence, reported: Sequence[str], index: int) -> int:
+    """Return the index of the receipt that the sides tell of, at or behind an index."""
+    receipts = divergence.right.receipts
+    told = (place for place in range(index, len(receipts)) if show_receipt(receipts[place]) == reported[0])
+    return next(told, index)
 
 
 def _timer_of_phase(divergence: Divergence, index: int) -> bytes:

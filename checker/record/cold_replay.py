@@ -28,7 +28,7 @@ from checker.record.request_process import ProcessGoneError, RequestProcess, ser
 from checker.record.run_directory import DamagedRecordError, read_blocks, read_genesis
 from network.plugin_errors import describe_error
 from validators.actors import PROGRAMS
-from validators.execution import Engine, Executed, Genesis
+from validators.execution import Engine, Executed, Genesis, InvalidBlockError
 from validators.execution.blocks import decode_block
 from validators.identity import TransactionVerifier
 
@@ -188,7 +188,8 @@ def main(arguments: Sequence[str]) -> int:
 def _explain(error: Exception, height: int) -> str:
     if isinstance(error, DamagedRecordError):
         return str(error)
-    return f"height {height}: {describe_error(error) or f'{type(error).__name__}: {error}'}"
+    named = str(error) if isinstance(error, InvalidBlockError) else f"{type(error).__name__}: {error}"
+    return f"height {height}: {describe_error(error) or named}"
 
 
 if __name__ == "__main__":

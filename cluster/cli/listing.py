@@ -10,6 +10,7 @@ from checker.record.program import program_name
 from cluster.cli.options import Parser, print_json, print_lines
 from cluster.scenario.plugins import PluginError, load_plugins
 from faults.nearest import did_you_mean
+from report.visible import visible
 
 _Entry = TypeVar("_Entry")
 
@@ -19,6 +20,9 @@ NAME_CHARACTERS_MAX: Final = 40
 
 WIDTH: Final = 80
 """Columns of a list of names and sentences."""
+
+_FOLD_INDENT: Final = 4
+"""Columns by which the rest of a folded line is indented."""
 
 _INDENT: Final = 24
 """Columns before the sentences; a longer name has a line of its own."""
@@ -63,8 +67,18 @@ def print_entries(
     if options.json:
         print_json({key: shown})
     else:
-        print_lines([*lines_of(shown)])
+        print_lines([*folded(lines_of(shown))])
     return 0
+
+
+def folded(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines that are no wider than standard output; the rest of a line is indented below it."""
+    from report.layout import output_console  # noqa: PLC0415 - `--json` draws nothing
+
+    width = output_console().width
+    for line in map(visible, lines):
+        indent = " " * (len(line) - len(line.lstrip()) + _FOLD_INDENT)
+        yield from textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def named(name: str, known: Mapping[str, _Entry], command: str) -> _Entry:

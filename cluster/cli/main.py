@@ -208,7 +208,7 @@ def _parser(typed: Sequence[str]) -> Parser:
     used = load_command(typed)
     parser = Parser(
         prog=program_name(),
-        description="Run validators under faults, and prove that all of them keep one state.",
+        description="Run validators under faults, and check that all of them keep one state.",
         epilog=_EPILOG.format(program=program_name()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

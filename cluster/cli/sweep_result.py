@@ -17,6 +17,9 @@ from report.words import join_words, result_of
 CONFIDENCE_SEEDS: Final = 3
 """Rule of three: no failure in n seeds means a rate below 3/n with 95 % confidence."""
 
+CONFIDENCE_FROM: Final = 60
+"""Seeds from which on the rule of three gives a rate below one in twenty; for fewer it says nothing of use."""
+
 MISSING_SHOWN: Final = 3
 """Promised points that no run reached, by name."""
 
@@ -55,7 +58,7 @@ def _why(tally: SweepTally) -> str:
     """Return what makes a sweep inconclusive whose seeds passed, or what a sweep that passed shows."""
     if tally.verdict == "inconclusive" and (missing := len(_missing(tally)) + len(tally.idle)):
         return f"; {counted(missing, 'promises')} not kept"
-    if tally.verdict != "passed" or tally.done <= CONFIDENCE_SEEDS:
+    if tally.verdict != "passed" or tally.done < CONFIDENCE_FROM:
         return ""
     return f"; with 95 % confidence fewer than {CONFIDENCE_SEEDS} seeds in {tally.done:,} fail"
 

@@ -63,7 +63,7 @@ NOTICES: Final[Mapping[type, Callable[[Any], tuple[str, str]]]] = {
     Booted: lambda body: ("^", f"serves from height {body.finalized_height}"),
     Halted: lambda body: ("h", f"halted: {body.reason}"),
     StoppedVoting: lambda body: ("o", f"no vote: {body.reason}"),
-    BlockRolledBack: lambda body: ("<", f"dropped {body.height}"),
+    BlockRolledBack: lambda body: ("<", f"dropped losing block {body.digest.hex()[:6]} of height {body.height}"),
     BlockUndone: lambda body: ("u", f"took back {body.height}"),
     SnapshotJoined: lambda body: ("S", f"snapshot {body.height}"),
     DamageFound: lambda body: ("d", f"damage {body.file}: {body.what}"),
@@ -123,7 +123,8 @@ class ColumnLog:
     def begin(self, title: str) -> None:
         """Write the head: a number above each column."""
         nodes = range(len(self.replicas.states))
-        self.write(f"{title}: a column a replica, a symbol an event ({program_name()} docs live)")
+        self.write(f"{title}: one column for each replica, one symbol for each event")
+        self.write(f"symbols: {program_name()} docs live")
         tens = [str(node // 10) if node >= 10 else " " for node in nodes]
         if len(nodes) > 10:
             self.write(f"{'':>10}  {self._joined(tens)}")
@@ -144,7 +145,7 @@ class ColumnLog:
 
     def _finalize(self, event: Event, body: BlockFinalized) -> None:
         state = self.replicas.states[event.node]
-        words = f"final {body.height} root {short_root(body.root)} waiting {state.waiting:,} dead {state.dead:,}"
+        words = f"final {body.height} root {short_root(body.root)} due {state.waiting:,} dead {state.dead:,}"
         self._mark(event.node, event.at_us, "!" if state.group else "#", _Key("final", words, body.digest))
 
     def _execute(self, event: Event, body: BlockExecuted) -> None:

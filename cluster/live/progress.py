@@ -122,7 +122,7 @@ class LiveProgress:
         # Faults have lines of their own.
         if self._log is not None and progress.healed_us is not None and progress.stage != self._stage:
             self._stage = progress.stage
-            self._log.say(progress.now_us, f"now {progress.aim}")
+            self._log.say(progress.now_us, f"the run goes on {progress.aim}")
         elif self._live is not None and self._is_time_to_draw():
             self._draw(progress.aim)
 

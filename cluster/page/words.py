@@ -16,7 +16,7 @@ from faults import PHASES, ROLES, Fault, kind_of
 from faults.quorums import consequence, joint_consequences
 from network.words import counted
 from report.page.rows import CheckLine, CoverageGrid, FamilyLine, FaultRow, Promise, VerdictPane
-from report.words import reasons_in_words
+from report.words import reasons_in_words, virtual_seconds
 
 MEANINGS: Final[Mapping[str, str]] = {
     "passed": "every check compared something and found nothing wrong",
@@ -80,7 +80,7 @@ def make_verdict(
             "chain",
             f"{scenario.consensus.engine}, policy {scenario.chain.policy}, timers count in {_timebase(scenario)}",
         ),
-        ("virtual time", f"{int(figures.get('virtual_us', 0)) / 1e6:,.1f} s"),
+        ("virtual time", virtual_seconds(figures.get("virtual_us", 0))),
         ("final blocks", f"{int(figures.get('blocks', 0)):,}"),
         ("ended", str(figures.get("end_detail") or figures.get("end", ""))),
         ("made by", f"code {str(code.get('fingerprint', ''))[:12]}, Python {code.get('python', '')}"),

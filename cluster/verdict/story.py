@@ -12,6 +12,7 @@ from faults.kinds.base import Fault
 from faults.kinds.wording import seconds
 from network.words import counted
 from report.verdict_rows import StoryLine
+from report.words import virtual_seconds
 from validators.execution.blocks import Header
 
 if TYPE_CHECKING:
@@ -24,21 +25,21 @@ ROOT_DIGITS: Final = 12
 """Digits of a state root, as in every other short name."""
 
 COMPARED: Final = {
-    "equal-roots": "state roots",
-    "oracle": "values with the oracle",
-    "told-timers": "timer events with the rules",
-    "consensus": "consensus calls with the specification",
-    "cold-replay": "heights with a fresh process",
+    "equal-roots": "{} state roots",
+    "oracle": "with the oracle {} values",
+    "told-timers": "with the rules {} timer events",
+    "consensus": "with the specification {} consensus calls",
+    "cold-replay": "with a fresh process {} heights",
 }
-"""The checks whose comparisons the story counts, with the objects that they compare."""
+"""The checks whose comparisons the story counts, with what they compare, and with whom."""
 
 
 def story_of(result: "PipelineResult", real_s: float) -> list[StoryLine]:
     """Return what happened in a run that took so many real seconds, thing by thing."""
-    tenths = int(result.figures["virtual_us"]) // 100_000
+    passed_s = virtual_seconds(result.figures["virtual_us"])
     return [
         StoryLine("chain", _chain(result)),
-        StoryLine("time", f"{tenths // 10:,}.{tenths % 10} s of virtual time, {real_s:.1f} s of real time"),
+        StoryLine("time", f"{passed_s} of virtual time, {real_s:.1f} s of real time"),
         *_faults(result),
         *_storm(result.checks),
         *_timers(result.checks),
@@ -116,6 +117,6 @@ def _replicas(result: "PipelineResult") -> Iterator[StoryLine]:
 
 def _compared(checks: Sequence[CheckResult]) -> Iterator[str]:
     counts = {check.name: check.compared for check in checks}
-    parts = [f"{counts[name]:,} {objects}" for name, objects in COMPARED.items() if counts.get(name)]
+    parts = [objects.format(f"{counts[name]:,}") for name, objects in COMPARED.items() if counts.get(name)]
     if parts:
-        yield ", ".join(parts)
+        yield "; ".join(parts)

@@ -202,7 +202,7 @@ def test_a_page_reads_from_the_header_to_the_root():
         "  next due at 9: aaaaaaaa of pulse/heartbeat-0",
         "  budgets: lane used 700 of 1,000 cycles",
         "events: 1",
-        "  0   of transaction 0: Emitted topic=x",
+        "  receipt 0: of transaction 0: Emitted topic=x",
         f"state root {ROOT}",
     ]
 

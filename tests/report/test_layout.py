@@ -98,7 +98,7 @@ def test_a_sweep_on_a_pipe_has_fixed_columns_under_one_header(clock, capsys):
 
     assert capsys.readouterr().err.splitlines() == [
         "swarm",
-        "  real s     seeds        of   seeds/h  verdicts",
+        "  real s      done        of   seeds/h  verdicts",
         "     4.5        10     2,000     8,000  10 passed  .",
         "     9.0     1,020     2,000   408,000  1,020 passed  Lx",
     ]

@@ -9,7 +9,7 @@ from checker.results import judge_expected
 from tests.support.checks import make_run
 from tests.support.cluster_runs import result_of
 
-UNEXPECTED = "the scenario expects none"
+UNEXPECTED = "none stated"
 
 OF_NOTHING = {
     "budgets": "all blocks were empty",
@@ -19,8 +19,8 @@ OF_NOTHING = {
     "supply": "no balance changed",
     "faults-effective": "no fault has to take effect",
     "audit": "another process began the run, or there is no plan",
-    "storm": UNEXPECTED,
-    "reorg": UNEXPECTED,
+    "storm": "no storm expected",
+    "reorg": "no reorg expected",
     "inclusion": "no transaction was in the mempool of a leader whose block became final",
     "spread": "no transaction waited in a mempool",
     "requests": "no replica asked for a snapshot, or a second time for a block",
@@ -104,4 +104,4 @@ def test_the_reasons_are_in_the_verdict():
 def test_an_expected_failure_of_it_says_why_there_is_none():
     judged = judge_expected([], ["storm"], {"storm": UNEXPECTED})
 
-    assert judged.summary == "expected to fail: storm was not asked: the scenario expects none"
+    assert judged.summary == "expected to fail: storm was not asked: none stated"

@@ -44,7 +44,7 @@ def test_a_difference_of_values_is_computed():
     assert said() == (
         "Height 3: the balance of account 46e5f46650a3 is 800 units lower on replicas 0, 1, 2, 3 than by the oracle.",
         (
-            "The fire of timer 46e5f46650a3 in handle_timer (receipt 4) made it; the oracle is right, "
+            "The fire of timer 46e5f46650a3 (receipt 4) made the difference; the oracle is right, "
             "replicas 0, 1, 2, 3 are wrong."
         ),
     )
@@ -190,5 +190,5 @@ def test_figures_are_computed():
 def test_names_are_cut_and_fields_are_words():
     assert shorten(f"a {LONG} 100000000000000") == "a 46e5f46650a3 100000000000000"
     assert in_words(f"TimerFired timer_id={LONG} ok=True payload= burned=763200") == (
-        "TimerFired: timer id 46e5f46650a3, ok True, payload none, burned 763,200"
+        "TimerFired: timer id 46e5f46650a3, ok yes, payload none, burned 763,200"
     )

@@ -12,6 +12,12 @@ AWAY = 'faults.away={kind="crash", validator=1, at_ms=4_000, restart_ms=9_000}'
 LATER = 'faults.later={kind="crash", validator=2, at_ms=0, restart_ms=500, anchor={event="finalized", by_ms=9_000}}'
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    """No line is folded."""
+    monkeypatch.setenv("COLUMNS", "1000")
+
+
 def checked(capsys, *settings, name="calm", how=()):
     assert main(["check", name, *how, *(part for setting in settings for part in ("--set", setting))]) == 0
     return capsys.readouterr().out
@@ -56,6 +62,6 @@ def test_an_estimate_says_what_it_takes_a_guess_at(capsys):
     guesses = ["when later begins", "how many views weather costs", "the effects of its expected failures"]
     plan = (LATER, weather, "expect.fails=['agreement']")
 
-    assert f"\nguessed for it: {'; '.join(guesses)}\n" in checked(capsys, *plan)
+    assert f"\nthe estimate guesses {'; '.join(guesses)}\n" in checked(capsys, *plan)
     assert answered(capsys, *plan)["guesses"] == guesses
-    assert "guessed" not in checked(capsys)
+    assert "guesses" not in checked(capsys)

@@ -96,8 +96,14 @@ def test_check_explains_each_fault_in_a_sentence():
     done = run_command("check", "outage-storm", "--set", "faults.split.enabled=false")
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "split (partition, required, switched off): From 40 s to 50 s all links between {0, 1}" in done.stdout
-    assert "blackout (blackout, required): At 62 s validators 0, 1, 2 and 3 lose their power at once" in done.stdout
+    assert (
+        "split (kind partition, must take effect, switched off): From 40 s to 50 s all links between {0, 1}"
+        in done.stdout
+    )
+    assert (
+        "blackout (kind blackout, must take effect): At 62 s validators 0, 1, 2 and 3 lose their power at once"
+        in done.stdout
+    )
 
 
 def test_check_answers_in_json():

@@ -89,7 +89,8 @@ def test_every_check_is_listed_with_its_sentence_and_class(capsys):
     assert [entry["exit_class"] for entry in found[: len(CHECKS)]] == [check.exit_class for check in CHECKS]
 
 
-def test_one_check_is_listed_with_all_there_is_to_say(capsys):
+def test_one_check_is_listed_with_all_there_is_to_say(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
     first, notes = listed(capsys, "checks", "agreement").splitlines()
 
     assert first.startswith("agreement (safety): At most one block is final at each height")

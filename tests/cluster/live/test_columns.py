@@ -60,9 +60,9 @@ def test_whoever_is_late_stands_on_a_line_of_its_own(log):
     next_height = [(2.0, node, BlockFinalized(2, 2, b"e", ROOT)) for node in (0, 1, 3)]
 
     assert log(*on_time, *next_height, (2.5, 2, BlockFinalized(1, 1, DIGEST, ROOT))) == [
-        "     1.000  # # . #  final 1 root 010101 waiting 0 dead 0",
-        "     2.000  # # . #  final 2 root 010101 waiting 0 dead 0",
-        "     2.500  . . # .  final 1 root 010101 waiting 0 dead 0",
+        "     1.000  # # . #  final 1 root 010101 due 0 dead 0",
+        "     2.000  # # . #  final 2 root 010101 due 0 dead 0",
+        "     2.500  . . # .  final 1 root 010101 due 0 dead 0",
     ]
 
 
@@ -71,7 +71,7 @@ def test_the_times_of_the_log_never_go_back(log):
     views = [(1.2, node, Entered(3, 2)) for node in range(4)]
 
     assert log(*late, *views, (1.3, 2, BlockFinalized(1, 1, DIGEST, ROOT))) == [
-        f"     1.000  # # # #  final 1 root {ROOT.hex()[:6]} waiting 0 dead 0",
+        f"     1.000  # # # #  final 1 root {ROOT.hex()[:6]} due 0 dead 0",
         "     1.200  v v L v  view 3",
     ]
 
@@ -93,7 +93,7 @@ def test_an_edge_of_a_fault_comes_after_what_was_before_it(log):
 
     assert log(*events) == [
         "     1.000  v . . .  view 3",
-        "     1.500  . < . .  dropped 2",
+        "     1.500  . < . .  dropped losing block 646464 of height 2",
         "     1.600  - - - -  fault split start",
         "     1.700  . . . x  power lost",
         "     1.800  . t . .  gave up view 3: LeaderTimeout",

@@ -52,10 +52,11 @@ def test_off_a_terminal_the_log_has_the_stages_of_the_run(clock, capsys):
         progress.note("judging")
 
     assert capsys.readouterr().err.splitlines() == [
-        "calm seed 0: a column a replica, a symbol an event (run_cluster.py docs live)",
+        "calm seed 0: one column for each replica, one symbol for each event",
+        "symbols: run_cluster.py docs live",
         " virtual s  0 1 2 3",
         "     1.000  v L v v  view 2",
-        "     1.000  - - - -  now to height 9",
+        "     1.000  - - - -  the run goes on to height 9",
         "            after 2.5 s: judging",
     ]
 

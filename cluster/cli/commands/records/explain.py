@@ -1,7 +1,7 @@
 """The command `explain`: why a recorded run went wrong."""
 
 import argparse
-import textwrap
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -9,13 +9,15 @@ from typing import Final
 import msgspec
 
 from checker.explain.answer import answer_of, name_side
-from checker.explain.differences import compare, differing_fields, in_words, shorten
+from checker.explain.differences import SHOWN_DIGITS, compare, differing_fields, group_digits, in_words, shorten
 from checker.explain.explanation import Explanation, KeyReport, Stall
+from checker.families import full_name
 from checker.record.errors import on_one_line
 from checker.record.manifest import REPORT
 from checker.record.run_directory import RecordReader
 from checker.record.streams import Difference
 from checker.results import CheckResult, ExitClass, deciding_check, verdict_of
+from cluster.cli.listing import folded
 from cluster.cli.options import (
     EXIT_INCONCLUSIVE,
     EXIT_USAGE,
@@ -28,6 +30,7 @@ from cluster.cli.options import (
     shrunk_plan_of,
 )
 from cluster.inspect.explain_run import REPEATS_MAX, Repetition, explain_record
+from cluster.inspect.height.names import address_names
 from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
 from cluster.live.replicas import mode_of
@@ -42,10 +45,11 @@ from cluster.verdict.replay import (
     unfinished_line,
 )
 from cluster.verdict.result import PipelineResult
-from report.visible import visible
 from report.words import result_of
 
 INDENT: Final = "  "
+
+_DIGITS: Final = re.compile(rf"\b[0-9a-f]{{{SHOWN_DIGITS}}}\b")
 
 
 def fill_parser(parser: Parser) -> None:
@@ -96,20 +100,35 @@ def run_explain(options: argparse.Namespace) -> int:
         print_json(document)
     else:
         lines = [*_unconfirmed(reader, confirmed, difference), *lines_of(explanation, result.scenario)]
-        print_lines([*_folded([f"{result_of(verdict)}:", *answer, "", *lines]), *_next_lines(reader, command)])
+        report = [f"{result_of(verdict)}:", *answer, "", *lines]
+        shown = report if explanation.is_foreign else _with_names(report, result.scenario)
+        print_lines([*folded(shown), *_next_lines(reader, command)])
     page = _write_page(reader, result.scenario, checks, (explanation, headline))
     print_lines([] if options.json else page)
     return verdict_of([confirmed]).exit_code
 
 
-def _folded(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines of the report that are no wider than standard output, those that go on indented."""
-    from report.layout import output_console  # noqa: PLC0415 - `--json` draws nothing
+def _with_names(lines: Iterable[str], scenario: Scenario) -> Iterator[str]:
+    """Yield lines with the scenario's names of addresses, where a name comes first with its digits behind it."""
+    names = {address.hex()[:SHOWN_DIGITS]: name for address, name in address_names(scenario).items()}
+    told: list[str] = []
 
-    width = output_console().width
-    for line in map(visible, lines):
-        indent = " " * (len(line) - len(line.lstrip()) + 2 * len(INDENT))
-        yield from textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    def name(found: re.Match[str]) -> str:
+        digits = found[0]
+        known = names.get(digits)
+        if known is None or digits in told:
+            return known or digits
+        told.append(digits)
+        return f"{known} ({digits})"
+
+    for line in lines:
+        yield _DIGITS.sub(name, line)
+
+
+def _run_again(reader: RecordReader) -> list[str]:
+    """Return the command that the record has for its run."""
+    repeat = on_one_line(str(reader.verdict().get("repeat", "")))
+    return [f"run it again (seed {reader.manifest.seed}):", f"{INDENT}{repeat}"] if repeat else []
 
 
 def _next_lines(reader: RecordReader, command: str) -> list[str]:
@@ -121,7 +140,8 @@ def _next_lines(reader: RecordReader, command: str) -> list[str]:
     else:
         shrink = ["find the smallest plan:", f"{INDENT}{command_line(['shrink', str(reader.path)])}"]
     return [
-        f"repeat with (seed {reader.manifest.seed}):",
+        *_run_again(reader),
+        "hold the record against its run:",
         f"{INDENT}{command}",
         *shrink,
         "compare with the nearest seed that passes:",
@@ -217,8 +237,8 @@ def _unrepeated(reader: RecordReader, difference: Difference) -> list[str]:
 def lines_of(explanation: Explanation, scenario: Scenario | None = None) -> Iterator[str]:
     """Yield the evidence in the order of docs/explain.md; the scenario knows the replicas' modes."""
     yield f"cause: {explanation.cause or explanation.no_cause}"
-    yield f"decided by {explanation.check}: {shorten(explanation.summary)}"
-    yield from (f"also failed: {shorten(line)}" for line in explanation.also)
+    yield f"decided by {full_name(explanation.check)}: {group_digits(shorten(explanation.summary))}"
+    yield from (f"also failed: {group_digits(shorten(line))}" for line in explanation.also)
     yield from _lines_of_place(explanation, scenario)
     yield from _lines_of_orders(explanation)
     yield from _lines_of_keys(explanation)
@@ -301,6 +321,8 @@ def _lines_of_write(explanation: Explanation) -> Iterator[str]:
             place = "" if explanation.receipt is None else f"receipt {explanation.receipt}: "
             for side, told in zip(explanation.sides, explanation.told, strict=False):
                 yield f"{INDENT}{side.who}: {place}{in_words(told)}"
+        elif explanation.receipt is not None and explanation.keys:
+            yield from _lines_of_equal_receipts(explanation, explanation.keys[0])
     if explanation.actor:
         yield f"{INDENT}handler {explanation.handler or 'unknown'} of actor {shorten(explanation.actor)}"
     if explanation.transaction:
@@ -309,3 +331,13 @@ def _lines_of_write(explanation: Explanation) -> Iterator[str]:
         yield f"timer {shorten(explanation.timer)}:"
         record = explanation.timer_record or "neither in the state before the block nor written by it"
         yield f"{INDENT}{in_words(record)}"
+
+
+def _lines_of_equal_receipts(explanation: Explanation, key: KeyReport) -> Iterator[str]:
+    """Yield by how much each side changes the first key that differs, where all sides have the same receipt."""
+    for name, (before, *values) in differing_fields((key.before, *key.values)):
+        figures = [compare(name, before, value) for value in values]
+        if all(figures):
+            yield f"{INDENT}the receipts are equal, the writes differ; {name} of {shorten(key.name)} after the block:"
+            for side, figure in zip(explanation.sides, figures, strict=True):
+                yield f"{2 * INDENT}{side.who}: {figure} than before"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from cluster.authoring.fault_levels import with_faults
+from cluster.cli.listing import folded
 from cluster.cli.options import Parser, add_faults, add_settings, describe_command, parse_seed, print_json, print_lines
 from cluster.scenario.cost import cost_warnings, estimate_cost, guesses_of, refuse_impossible
 from cluster.scenario.load import load_scenario
@@ -85,14 +86,16 @@ def check(options: argparse.Namespace) -> int:
         return 0
     lines = [f"{scenario.name}: {scenario.title}"]
     for each in explained:
-        notes = ["required"] * each.is_required + ["switched off"] * (not each.is_enabled)
-        lines.append(f"  {each.name} ({', '.join([each.kind, *notes])}): {each.sentence} {each.quorum}".rstrip())
+        notes = ["must take effect"] * each.is_required + ["switched off"] * (not each.is_enabled)
+        lines.append(
+            f"  {each.name} ({', '.join([f'kind {each.kind}', *notes])}): {each.sentence} {each.quorum}".rstrip()
+        )
     lines += [f"  all together: {sentence}" for sentence in joint]
     lines += [f"  needs the workload {name} to take effect" for name in scenario.requires if name in scenario.workload]
-    lines += [f"estimate: {cost.describe()}", *[f"guessed for it: {'; '.join(guesses)}"] * bool(guesses)]
+    lines += [f"estimate: {cost.describe()}", *[f"the estimate guesses {'; '.join(guesses)}"] * bool(guesses)]
     lines += [f"warning: {warning}" for warning in warnings]
     counts = ((len(explained), "faults"), (len(scenario.workload), "workloads"))
     found = "plan shows nothing" if unending else "plan ok"
     lines.append(f"{found}: {', '.join(counted(count, what) for count, what in counts)}")
-    print_lines(lines)
+    print_lines([*folded(lines)])
     return 0

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from checker.checks.reports import describe_evidence
+from checker.explain.differences import group_digits
 from checker.families import FAMILY_OF, FamilyResult, by_family, without_answer
 from checker.record.final_blocks import FinalBlock
 from checker.record.fingerprint import this_code
@@ -155,12 +156,18 @@ def result_lines(result: PipelineResult, command: str, width: int, seconds: floa
     ending = Ending(
         title=f"{result.scenario.name} seed {result.seed}",
         story=story_of(result, seconds),
-        families=[CheckRow(family.name, family.status, family.summary) for family in families],
+        families=[_family_row(family) for family in families],
         not_asked=_not_asked(result, families),
-        sentence=sentence_of(result.verdict, result.headline),
+        sentence=group_digits(sentence_of(result.verdict, result.headline)),
         places=_places(result),
     )
     return [*ending_lines(ending, width), *_follow_up(result, command), *_next(result)]
+
+
+def _family_row(family: FamilyResult) -> CheckRow:
+    """Return the row of a family, named after the part that decides it."""
+    part = family.title.removeprefix(f"{family.name}/")
+    return CheckRow(family.title, family.status, group_digits(family.summary.removeprefix(f"{part}: ")))
 
 
 def _not_asked(result: PipelineResult, families: Sequence[FamilyResult]) -> dict[str, str]:
