@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import AppliedBlock, short
+from checker.observations import AppliedBlock, short
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from network.words import counted

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import name_validators
+from checker.observations import name_validators
 from checker.results import CheckResult, ExitClass
 from faults.events import ApplicationLost
 from network.events import Event, Handlers

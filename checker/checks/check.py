@@ -12,7 +12,7 @@ from typing import ClassVar
 from checker.applications import NOT_OFFERED, Need
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import AppliedBlock
+from checker.observations import AppliedBlock
 from checker.results import CheckResult, CheckTally, ExitClass
 from network.events import Handlers
 from validators.derived import Derived

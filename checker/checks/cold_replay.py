@@ -3,7 +3,7 @@
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import short
+from checker.observations import short
 from checker.results import CheckResult
 from network.words import counted
 

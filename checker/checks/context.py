@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from checker.applications import ApplicationFacts, ApplicationFault, Need
 from checker.checks.audit.plan import TestBedPlan
-from checker.checks.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
 from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.checks.world import RunWorld
 from checker.expected import Expectations
+from checker.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
 from checker.record.cold_replay import ColdReplay
 from checker.record.engine_calls import RecordedLife
 from checker.record.final_blocks import FinalChain

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import short
+from checker.observations import short
 from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers

@@ -15,8 +15,8 @@ import msgspec
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import IdleMutant
 from checker.coverage.engines import rules_of_others
+from checker.observations import IdleMutant
 from checker.results import CheckResult, ExitClass
 from faults.anchors.catalogue import BlockFacts
 from faults.anchors.watch import AnchorWatch

@@ -13,7 +13,7 @@ import msgspec
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import ReadBack, short
+from checker.observations import ReadBack, short
 from checker.results import CheckResult
 from faults.events import Healed
 from network.events import Event, Handlers

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import short
 from checker.checks.rules.registry import RULES
+from checker.observations import short
 from checker.record.engine_calls import RecordedLife
 from checker.record.run_directory import read_branches
 from checker.results import CheckResult

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import ReadBack
+from checker.observations import ReadBack
 from checker.results import CheckResult
 from checker.tables import describe_place, describe_value
 from network.words import counted

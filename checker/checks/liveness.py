@@ -6,8 +6,8 @@ from typing import ClassVar, Final
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import name_validators
 from checker.checks.rules.registry import RULES
+from checker.observations import name_validators
 from checker.results import CheckResult, ExitClass
 from faults.events import ApplicationLost, Crashed, Healed, Restarted
 from network.events import Event, Handlers, WorkFinished

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from checker.checks.check import Check
-from checker.checks.observations import ProvedState
+from checker.observations import ProvedState
 from checker.results import CheckResult
 from checker.tables import describe_key
 from network.words import counted

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
-from checker.checks.observations import ReadBack
 from checker.checks.proofs import prove_database
+from checker.observations import ReadBack
 from network.words import counted
 from validators.execution import Header, LayerTables
 from validators.restored import StateBase

@@ -18,7 +18,7 @@ import msgspec
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import ReadBack
+from checker.observations import ReadBack
 from checker.results import CheckResult
 from faults.events import Crashed
 from network.events import Event, Handlers

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import ReadBack
+from checker.observations import ReadBack
 from checker.results import CheckResult
 from checker.tables import describe_key
 from validators.execution.blocks import Header

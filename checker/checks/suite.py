@@ -15,7 +15,7 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext, RunEnd
 from checker.checks.majority import hear_the_oracle
 from checker.checks.mirror import HAS_LANE_BUDGET, Mirror, SettledBlock
-from checker.checks.observations import AppliedBlock
+from checker.observations import AppliedBlock
 from checker.results import CheckResult
 from network.events import Event, EventRouter, Handlers
 from network.types import SUPERVISOR

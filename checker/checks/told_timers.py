@@ -11,7 +11,7 @@ from checker.applications import ApplicationFacts
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import AppliedBlock
+from checker.observations import AppliedBlock
 from checker.results import CheckResult
 from checker.timer_book import Exits, TimerBook
 from validators.execution.blocks import Header

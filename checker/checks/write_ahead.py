@@ -13,9 +13,9 @@ import msgspec
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.journals import JournalAudit, Journals, Said, said_by
-from checker.checks.observations import short
 from checker.checks.rules.registry import RULES
 from checker.checks.sync_times import DISK, CertifiedVotes, Rewrites
+from checker.observations import short
 from checker.results import CheckResult
 from faults.events import Crashed, DiskSynced, Restarted
 from network.events import Event, Handlers, WorkFinished

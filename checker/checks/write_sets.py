@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import AppliedBlock
+from checker.observations import AppliedBlock
 from checker.results import CheckResult
 from checker.tables import describe_place, describe_value
 from validators.execution.blocks import Header

@@ -11,12 +11,12 @@ from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from checker.checks.observations import name_validators, short
 from checker.explain.divergence import AgreedBlock, Divergence
 from checker.explain.executions import ExecutionGroup
 from checker.explain.formatting import cut_in_the_middle, name_key, show, show_root, show_written, split_ends
 from checker.explain.origins import Origin
 from checker.explain.reading import decode, events_of, timers_in
+from checker.observations import name_validators, short
 from checker.record.streams import describe_event
 from checker.results import Evidence
 from faults.events import Crashed, FaultEdge, Restarted, TransactionSubmitted

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from checker.checks.mirror import take_changes
-from checker.checks.observations import name_validators
 from checker.explain.executions import Executions
 from checker.explain.explanation import Findings
 from checker.explain.formatting import cut_in_the_middle, name_key, show, show_entry
 from checker.explain.reading import digest_in, events_of, timer_of, timers_in
+from checker.observations import name_validators
 from checker.oracle.consensus.compare import shown_value
 from checker.record.errors import on_one_line
 from checker.results import CheckResult, Evidence

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from checker.checks.observations import name_validators
+from checker.observations import name_validators
 from checker.oracle.phases import Ledger, compare_phases
 from validators.execution.blocks import Block
 

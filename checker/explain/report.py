@@ -5,7 +5,6 @@ from typing import Final
 
 import msgspec
 
-from checker.checks.observations import name_validators, short
 from checker.explain.cause import cause_of
 from checker.explain.chain_of_events import Mention, chain_lines, follow, mentions_of, read_taken_back, surroundings
 from checker.explain.divergence import Divergence, find_divergence
@@ -20,6 +19,7 @@ from checker.explain.same_states import explain_same_states
 from checker.explain.stalls import find_stalls
 from checker.explain.writes import origin_of
 from checker.families import FAMILY_OF, title_of
+from checker.observations import name_validators, short
 from checker.record.errors import on_one_line
 from checker.results import PLUGINS, Evidence
 from checker.tables import FEE_MARKET_KEY

@@ -9,13 +9,13 @@ from typing import Final
 
 import msgspec
 
-from checker.checks.observations import name_validators, short
 from checker.explain.chain_of_events import read_taken_back, surroundings
 from checker.explain.evidence import seen_by
 from checker.explain.executions import RefusedLog
 from checker.explain.explanation import Cause, Explanation, Findings, SideReport
 from checker.explain.formatting import name_key
 from checker.explain.reading import digest_in
+from checker.observations import name_validators, short
 from checker.record.errors import on_one_line
 from checker.results import CheckResult, Evidence
 from network.events import events_of_type

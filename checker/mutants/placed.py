@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from checker.checks.observations import IdleMutant
 from checker.mutants.mutant import factory_with, name_of, swaps_of
 from checker.mutants.registry import MUTANTS
+from checker.observations import IdleMutant
 
 
 class PlacedMutants:

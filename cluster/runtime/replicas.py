@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from checker.checks.observations import IdleMutant
+from checker.observations import IdleMutant
 from checker.oracle.consensus.registry import SPECIFICATIONS
 from checker.record.engine_calls import RecordedLife, recorded_kind
 from cluster.runtime.genesis import ClusterKeys

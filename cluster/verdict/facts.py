@@ -7,13 +7,13 @@ import msgspec
 
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import RunContext
-from checker.checks.observations import ChainRules, DiskFaults, ReadBack, rules_of
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.readback import read_back, read_disk, share_log, take_back
 from checker.checks.rules.registry import RULES
 from checker.coverage.engines import COVERED
 from checker.coverage.situations import FaultTime, Situations
 from checker.expected import Expectations, ExpectedStorm, ReorgCounts
+from checker.observations import ChainRules, DiskFaults, ReadBack, rules_of
 from cluster.differential.chain_draws import judge_chain
 from cluster.runtime.cluster import Cluster, ClusterRun
 from cluster.runtime.replicas import judged_replicas, section_of, settings_of, topology_of

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from checker.checks.context import RunContext
-from checker.checks.observations import AppliedBlock
 from checker.checks.suite import Suite
 from checker.coverage.collector import RuleCoverage
 from checker.coverage.situations import Situations
+from checker.observations import AppliedBlock
 from checker.record.branches import ExecutedBlocks
 from checker.record.final_blocks import FinalChain, final_block
 from checker.record.streams import BranchRecord, OldestWait

@@ -3,8 +3,8 @@
 from checker.checks.check import Check
 from checker.checks.context import RunContext, RunEnd
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import AppliedBlock
 from checker.checks.world import SLACK_US, OfLives, RunWorld
+from checker.observations import AppliedBlock
 from checker.results import CheckResult, CheckTally, ExitClass
 from network.events import Event, Handlers, OfLabels
 from validators.execution import Header, TimerReceipt, TransactionReceipt

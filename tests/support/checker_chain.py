@@ -6,8 +6,8 @@ import msgspec
 from nacl.signing import SigningKey
 
 from checker.checks.context import RunContext
-from checker.checks.observations import AppliedBlock, rules_of
 from checker.checks.suite import Suite
+from checker.observations import AppliedBlock, rules_of
 from checker.record.run_directory import RecordWriter
 from scheduler import TimerConfig
 from tests.support.checker_history import OF_A_HISTORY

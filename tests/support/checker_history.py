@@ -14,11 +14,11 @@ import msgspec
 from checker.checks import CHECKS
 from checker.checks.context import RunContext, RunEnd
 from checker.checks.faults_effective import FaultsEffective
-from checker.checks.observations import AppliedBlock, ChainRules, DiskFaults, ReadBack
 from checker.checks.proofs import prove_database
 from checker.checks.suite import Suite
 from checker.checks.workloads import WorkloadsEffective
 from checker.expected import Expectations, ExpectedWorkload
+from checker.observations import AppliedBlock, ChainRules, DiskFaults, ReadBack
 from checker.record.cold_replay import ColdReplay
 from checker.results import CheckResult
 from checker.tables import BURNED_KEY, TIMER_CONFIG_KEY

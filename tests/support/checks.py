@@ -5,7 +5,7 @@ from typing import Any
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext, RunEnd
-from checker.checks.observations import ChainRules
+from checker.observations import ChainRules
 from checker.results import CheckResult
 from network.events import Event, EventRouter
 from validators.execution import PolicyEntry

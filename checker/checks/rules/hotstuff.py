@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from checker.checks.observations import short
 from checker.checks.rules.engine_rules import EngineRules
+from checker.observations import short
 from validators.consensus.hotstuff.kind import HOTSTUFF
 from validators.consensus.hotstuff.messages import BlockVote
 from validators.events import Voted

@@ -2,7 +2,7 @@
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import short
+from checker.observations import short
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from validators.consensus.hotstuff.kind import HOTSTUFF

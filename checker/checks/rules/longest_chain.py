@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from checker.checks.observations import short
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules
+from checker.observations import short
 from validators.consensus.longest_chain import Announcement, LongestChainConfig
 from validators.consensus.longest_chain.kind import LONGEST_CHAIN
 from validators.execution.blocks import Header

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from checker.checks.observations import short
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.engine_rules import EngineRules
+from checker.observations import short
 from validators.consensus.simplex import Finalize, Notarize, SimplexConfig
 from validators.consensus.simplex.kind import SIMPLEX
 from validators.consensus.simplex.timeouts import TimeoutReason

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import name_validators, short
 from checker.checks.rules.simplex import SIMPLEX_RULES
+from checker.observations import name_validators, short
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from validators.consensus.quorum import quorum_of

@@ -16,8 +16,8 @@ from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.observations import ORDINALS
 from checker.checks.world import SLACK_US, Inbound
+from checker.observations import ORDINALS
 from checker.results import CheckResult, ExitClass
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, OfLabels, Sent

@@ -20,9 +20,9 @@ from typing import ClassVar, Final, NamedTuple
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import short
 from checker.checks.rules.registry import RULES
 from checker.checks.world import OfLives
+from checker.observations import short
 from checker.results import CheckResult, ExitClass
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, OfLabels, WorkFinished

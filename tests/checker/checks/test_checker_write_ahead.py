@@ -5,9 +5,9 @@ import pytest
 
 from checker.checks.context import RunEnd
 from checker.checks.journals import Journals
-from checker.checks.observations import DiskFaults
 from checker.checks.suite import Suite
 from checker.checks.write_ahead import WriteAhead
+from checker.observations import DiskFaults
 from tests.support.checks import make_run, show, statuses
 from tests.support.events import logged
 from validators.consensus.simplex import (

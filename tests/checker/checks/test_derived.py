@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from checker.checks.derived import DerivedState
-from checker.checks.observations import DiskFaults
+from checker.observations import DiskFaults
 from faults.events import Crashed
 from network.events import Event
 from network.types import SUPERVISOR

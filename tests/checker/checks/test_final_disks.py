@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from checker.checks.final_disks import FinalDisks
-from checker.checks.observations import DiskFaults
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.repairs import Repairs
+from checker.observations import DiskFaults
 from checker.record.final_blocks import final_block
 from faults.events import Crashed
 from network.events import Event

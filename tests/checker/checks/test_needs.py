@@ -9,11 +9,11 @@ from checker.applications import Need
 from checker.checks import CHECKS
 from checker.checks.context import RunContext, RunEnd
 from checker.checks.expectations import ExpectedRecovery
-from checker.checks.observations import NO_SUMMARY, AppliedBlock
 from checker.checks.oracle import EqualOracle, judge_final_blocks
 from checker.checks.reports import ExpectedReports
 from checker.checks.suite import Suite
 from checker.checks.timers import TimerDelivery
+from checker.observations import NO_SUMMARY, AppliedBlock
 from checker.record.final_blocks import final_block
 from tests.support.checker_history import GENESIS_VALUES, OF_A_HISTORY, RULES, call_receipt, write_history
 from tests.support.checks import make_run, statuses

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from checker.checks.liveness import FinalityRegained
-from checker.checks.observations import DiskFaults
+from checker.observations import DiskFaults
 from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.data_directory import open_data_directory

@@ -5,8 +5,8 @@ import pytest
 
 from checker.checks.context import Sample
 from checker.checks.mirror import SettledBlock
-from checker.checks.observations import rules_of
 from checker.checks.service.inclusion import Inclusion
+from checker.observations import rules_of
 from network.events import Event, WorkFinished
 from scheduler import TimerConfig
 from tests.support.chain_harness import SENDERS, make_engine, make_genesis, pay, propose

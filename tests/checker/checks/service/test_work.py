@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from checker.checks.observations import NO_SUMMARY
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.service.work import PricedWork
+from checker.observations import NO_SUMMARY
 from faults.events import Crashed
 from network.events import Delivered, Event, WorkFinished
 from tests.support.checks import make_run, show
