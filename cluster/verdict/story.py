@@ -26,10 +26,10 @@ ROOT_DIGITS: Final = 12
 
 COMPARED: Final = {
     "equal-roots": "{} state roots",
-    "oracle": "with the oracle {} values",
-    "told-timers": "with the rules {} timer events",
-    "consensus": "with the specification {} consensus calls",
-    "cold-replay": "with a fresh process {} heights",
+    "oracle": "{} values (oracle)",
+    "told-timers": "{} timer events (rules)",
+    "consensus": "{} consensus calls (specification)",
+    "cold-replay": "{} heights (fresh process)",
 }
 """The checks whose comparisons the story counts, with what they compare, and with whom."""
 
