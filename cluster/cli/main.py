@@ -49,7 +49,7 @@ COMMANDS: Final = {
     "check": (_RUNS, "say what the faults of a scenario do, and what it costs"),
     "application": (_RUNS, "check your own state machine call by call, or write a first one"),
     "diff": (_RECORDS, "say where two runs differ first"),
-    "differential": (_CAMPAIGNS, "compare execution with the oracle, without a network"),
+    "differential": (_CAMPAIGNS, "compare validators' code with a second implementation"),
     "reorgs": (_RUNS, "abandon branches of many depths, and compare the states"),
     "faults": (_RUNS, "list the kinds of faults, or the parameters of one"),
     "workloads": (_RUNS, "list the kinds of workloads, or the parameters of one"),

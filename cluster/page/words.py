@@ -164,8 +164,8 @@ def make_coverage(document: Mapping[str, Any]) -> CoverageGrid:
 def _story(document: Mapping[str, Any], checks: Sequence[CheckResult], scenario: Scenario) -> Iterator[str]:
     """Yield the course of the run in short sentences: blocks, faults, storm."""
     figures = _figures(document)
-    seconds = int(figures.get("virtual_us", 0)) / 1e6
-    made = f"{counted(int(figures.get('blocks', 0)), 'blocks')} final in {seconds:,.1f} s of virtual time"
+    time = virtual_seconds(figures.get("virtual_us", 0))
+    made = f"{counted(int(figures.get('blocks', 0)), 'blocks')} final in {time} of virtual time"
     yield f"{made}; {counted(scenario.cluster.validators, 'validators')}, engine {scenario.consensus.engine}."
     for name, fault in scenario.faults.items():
         if fault.enabled and figures.get(f"fault_{name}"):

@@ -103,7 +103,7 @@ def run_explain(options: argparse.Namespace) -> int:
         report = [f"{result_of(verdict)}:", *answer, "", *lines]
         shown = report if explanation.is_foreign else _with_names(report, result.scenario)
         print_lines([*folded(shown), *_next_lines(reader, command)])
-    page = _write_page(reader, result.scenario, checks, (explanation, headline))
+    page = _write_page(reader, result.scenario, checks, (explanation, " ".join(answer)))
     print_lines([] if options.json else page)
     return verdict_of([confirmed]).exit_code
 
