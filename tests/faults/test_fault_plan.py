@@ -267,7 +267,7 @@ EXPLAINED = {
         "are set right."
     ),
     "uneven": (
-        "From 0.001 s to 0.005 s the clocks of validator 2 run 5 % too fast for 1.5 s, then 5 % too slow for 1.500 "
+        "From 0.001 s to 0.005 s the clocks of validator 2 run 5 % too fast for 1.5 s, then 5 % too slow for 1.5 "
         "s, and again, and its timers with them; at the end they are set right."
     ),
     "jumping": (

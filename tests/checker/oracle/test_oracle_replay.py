@@ -215,7 +215,7 @@ class TestBlocks:
 
         result = judge_with(recorded, 1, block=block[:2] + b"\xcc\x01" + block[3:])
 
-        assert "not the one encoding" in result.summary
+        assert "not the canonical encoding" in result.summary
 
 
 class TestBudgets:

@@ -72,7 +72,11 @@ def one_watcher_too_many(contents):
 @pytest.mark.parametrize(
     ("made", "breaks", "told"),
     [
-        (queue_with_an_entry, more_deposited, "100005 units are deposited, the queued entries have put down 100000"),
+        (
+            queue_with_an_entry,
+            more_deposited,
+            "100005 units are deposited, the queued entries have deposited 100000 units",
+        ),
         (queue_with_an_entry, key_marked_twice, "the queue has 1 keys, 1 bodies and 1 marks"),
         (auction_with_a_bid, more_in_escrow, "the escrow holds 75, bids are 70"),
         (auction_with_a_bid, bid_moved, "a bid is at place (9, 4) without its timer"),

@@ -54,7 +54,7 @@ ANSWERS = {
         "repeat with\nrun_cluster.py run broken-refund",
     ),
     "one-validator-parts": (
-        ("From 1.500 s to 4 s all links between", "Neither side has 3 of 4: no block for 2.500 s. | 1.500 to 4.000 s"),
+        ("From 1.5 s to 4 s all links between", "Neither side has 3 of 4: no block for 2.5 s. | 1.500 to 4.000 s"),
         ("| 36 messages lost, held or delayed", "enough for a quorum of 3. | 4.500 to 6.000 s | 1 restart"),
         "\nHeight: 3, block",
         "\nvalidator 2 | root 483aa8ea",

@@ -117,7 +117,7 @@ def test_check_says_the_anchor_in_plain_words(capsys):
         "Counted from when validator 2 enters a view for the 3rd time, counted from when any validator finalizes a "
         "block that removes dead timers, after a block that removed none (awaited from 0.5 s until 15 s): at 0 s "
         "validator"
-    ) in capsys.readouterr().out
+    ) in " ".join(capsys.readouterr().out.split())
 
 
 class TestMadeSmaller:

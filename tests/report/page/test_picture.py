@@ -9,7 +9,7 @@ def test_the_picture_shows_the_run_and_the_page_of_today():
     facts = facts_in(PICTURE.read_bytes())
 
     assert {name: facts.get(name) for name in facts_of_today()} == facts_of_today(), f"take it anew: {COMMAND}"
-    assert f"digest {facts['digest']}" in README.read_text(encoding="utf-8")
+    assert f"digest       {facts['digest']}" in README.read_text(encoding="utf-8")
 
 
 def test_the_picture_is_of_a_size_that_a_page_of_text_can_have():
