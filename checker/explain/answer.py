@@ -48,7 +48,7 @@ _STEPS: Final[Mapping[str, tuple[str, str]]] = {
 """Receipts of timers as verbs and as nouns."""
 
 _OF_FAMILIES: Final[Mapping[str, str]] = {
-    "agreement": "No state differs: votes or certificates broke the rules.",
+    "agreement": "No state differs: the failure lies in votes, in certificates, or in a halt.",
     "equal-roots": "No other execution differs from the oracle.",
     "oracle": "The oracle's check failed, but no repeated execution differs from the oracle.",
     "timers": "No state differs from the oracle's: the check follows each timer by its own rules.",

@@ -23,7 +23,7 @@ def test_a_database_that_fails_at_genesis_halts_the_validators(tmp_path, monkeyp
 
     answer = json.loads(capsys.readouterr().out)
     assert code == 1
-    assert "validator 0 halted: broken invariant" in answer["headline"]
+    assert "Validator 0 halted: broken invariant" in answer["headline"]
     assert json.loads((tmp_path / answer["directory"] / "verdict.json").read_text())["exit_code"] == 1
 
 
