@@ -123,7 +123,7 @@ KNOWS_HOTSTUFF = (
     "checker/checks/rules/hotstuff.py",
     "checker/coverage/engines.py",
     "checker/coverage/hotstuff_points.py",
-    "checker/checks/rules/hotstuff_certificates.py",
+    "checker/checks/rules/quorum_certificates.py",
     "checker/mutants/",
     "checker/oracle/consensus/",
     "cluster/swarm/engines/hotstuff.py",

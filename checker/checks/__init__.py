@@ -11,7 +11,6 @@ other packages for the runs whose scenario names them.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from checker.checks.accounting import StormAccounting
 from checker.checks.agreement import Agreement
 from checker.checks.application import ApplicationLives, OutsideApplication
 from checker.checks.audit.audit import Audit
@@ -28,26 +27,26 @@ from checker.checks.expectations import (
     ExpectedArrival,
     ExpectedCounts,
     ExpectedLimits,
-    ExpectedModes,
     ExpectedRecovery,
+    ExpectedReplicaModes,
     ExpectedRules,
-    ModesEffective,
     MutantsEffective,
+    ReplicaModesEffective,
 )
+from checker.checks.expected_reports import ExpectedReports
 from checker.checks.faults_effective import FaultsEffective
 from checker.checks.final_disks import FinalDisks
+from checker.checks.finality_regained import FinalityRegained
 from checker.checks.journals import Journals
 from checker.checks.leaders import Leaders
 from checker.checks.live_values import LiveValues
-from checker.checks.liveness import FinalityRegained
-from checker.checks.messages import MessageDelivery
+from checker.checks.message_delivery import MessageDelivery
 from checker.checks.oracle import EqualOracle
 from checker.checks.phases import PhaseLedger
 from checker.checks.proofs import Proofs
-from checker.checks.reorg import Reorganizations
+from checker.checks.reorg import Reorg
 from checker.checks.repairs import Repairs
-from checker.checks.reports import ExpectedReports
-from checker.checks.rules.hotstuff_certificates import QuorumCertificates
+from checker.checks.rules.quorum_certificates import QuorumCertificates
 from checker.checks.rules.simplex_votes import Certificates, NoDoubleVote
 from checker.checks.rules.undisturbed_views import UndisturbedViews
 from checker.checks.service.inclusion import Inclusion
@@ -58,11 +57,12 @@ from checker.checks.service.timer_lengths import TimerLengths
 from checker.checks.service.traffic import Traffic
 from checker.checks.service.work import PricedWork
 from checker.checks.storm import StormDrained
+from checker.checks.storm_accounting import StormAccounting
 from checker.checks.structures import Bitmap, Indexes, OperationLog
 from checker.checks.supply import Supply
-from checker.checks.timers import TimerDelivery
+from checker.checks.timer_delivery import TimerDelivery
 from checker.checks.told_timers import TimersTold
-from checker.checks.workloads import WorkloadsEffective
+from checker.checks.workloads_effective import WorkloadsEffective
 from checker.checks.write_ahead import WriteAhead
 from checker.checks.write_sets import WriteSets
 from checker.results import PLUGINS, ExitClass
@@ -96,7 +96,7 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     EqualDifferential,
     EqualConsensus,
     StormDrained,
-    Reorganizations,
+    Reorg,
     Leaders,
     Inclusion,
     MempoolSpread,
@@ -118,9 +118,9 @@ CHECKS: Final[tuple[type[Check], ...]] = (
     ExpectedRecovery,
     ExpectedReports,
     ExpectedAnswers,
-    ExpectedModes,
+    ExpectedReplicaModes,
     ExpectedRules,
-    ModesEffective,
+    ReplicaModesEffective,
     MutantsEffective,
     WorkloadsEffective,
 )

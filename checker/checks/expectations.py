@@ -321,7 +321,7 @@ class ExpectedArrival(Check):
         self._has_come = True
 
 
-class ExpectedModes(LeastCounts):
+class ExpectedReplicaModes(LeastCounts):
     """Observers do by their replica modes what the scenario expects."""
 
     name = "expected-replica-modes"
@@ -344,7 +344,7 @@ class ExpectedRules(LeastCounts):
         return minimums, {label: self.run.end.rules.get(label, 0) for label in minimums}
 
 
-class ModesEffective(LeastCounts):
+class ReplicaModesEffective(LeastCounts):
     """Each replica with a mode of its own, unless it may be idle, did once what the mode is about."""
 
     name = "replica-modes-effective"

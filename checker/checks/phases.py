@@ -12,7 +12,7 @@ from checker.checks.budgets import add_up
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.timers import TimerDelivery
+from checker.checks.timer_delivery import TimerDelivery
 from checker.results import CheckResult
 from network.words import counted
 from scheduler.events import EpochPromoted

@@ -1,4 +1,4 @@
-"""Reorganizations: executed blocks that validators dropped or rewound because of another branch.
+"""Reorg: executed blocks that validators dropped or rewound because of another branch.
 
 The check reads the events of the run. A block that was rolled back is final nowhere. A validator undoes a block that it
 applied early; the block was not final there, but may become final later, when the validator returns to its branch. A
@@ -48,7 +48,7 @@ class _Node:
         return max((sum(digest in self.final for digest in rewind) for rewind in self.rewinds), default=0)
 
 
-class Reorganizations(Check):
+class Reorg(Check):
     """Blocks that were rolled back or undone are not final, and there are as many of them as the scenario expects.
 
     Fewer than expected make the run inconclusive.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from checker.checks.reports import EVIDENCE
+from checker.checks.expected_reports import EVIDENCE
 from checker.record.program import program_name
 from cluster.live.replicas import Replicas, short_root
 from faults.events import Crashed, FaultEdge, Healed, Restarted, Tampered

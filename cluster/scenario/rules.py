@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from checker.checks import fallible
-from checker.checks.reports import REPORTS, reports_of
+from checker.checks.expected_reports import REPORTS, reports_of
 from checker.coverage.engines import COVERED, rules_of_others
 from checker.record.plugins import MUTANTS, MUTANTS_PLUGIN, WHERE_MUTANTS_ARE, plugins_with
 from cluster.scenario.messages import ScenarioError

@@ -4,8 +4,8 @@ from dataclasses import asdict
 from typing import Final
 
 from checker.checks.expectations import ExpectedRecovery
-from checker.checks.reports import EVIDENCE, ExpectedReports
-from checker.checks.timers import TimerDelivery
+from checker.checks.expected_reports import EVIDENCE, ExpectedReports
+from checker.checks.timer_delivery import TimerDelivery
 from cluster.runtime.cluster import ClusterRun
 from cluster.runtime.machines import MachineSlot
 from cluster.scenario.shape import tag_of

@@ -15,7 +15,7 @@ import msgspec
 from checker.checks.check import Check
 from checker.checks.consensus import EqualConsensus
 from checker.checks.context import RunEnd
-from checker.checks.reports import ExpectedReports
+from checker.checks.expected_reports import ExpectedReports
 from checker.coverage.collector import RuleHit
 from checker.record.cold_replay import ColdReplay, ColdReplayer, run_cold_replay
 from checker.record.engine_calls import encoded_calls

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from checker.checks.reports import Contradiction
+from checker.checks.expected_reports import Contradiction
 from checker.coverage.collector import RuleHit
 from checker.families import by_family, title_of
 from checker.record.final_blocks import FinalBlock

@@ -16,7 +16,7 @@ from checker.checks.context import RunContext, RunEnd
 from checker.checks.faults_effective import FaultsEffective
 from checker.checks.proofs import prove_database
 from checker.checks.suite import Suite
-from checker.checks.workloads import WorkloadsEffective
+from checker.checks.workloads_effective import WorkloadsEffective
 from checker.expected import Expectations, ExpectedWorkload
 from checker.observations import AppliedBlock, ChainRules, DiskFaults, ReadBack
 from checker.record.cold_replay import ColdReplay

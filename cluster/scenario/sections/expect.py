@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from checker.checks.expectations import COUNTS, RECOVERIES
-from checker.checks.reports import REPORTS
+from checker.checks.expected_reports import REPORTS
 from checker.checks.rules.registry import RULES
 from checker.coverage.registry import POINTS
 from checker.record.program import program_name
@@ -54,7 +54,7 @@ class ExpectSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     ] = 0
     reexecuted_min: Annotated[NotNegative, means("Blocks executed again as they returned, over all validators.")] = 0
     audited_min: Annotated[
-        NotNegative, means("Reorganizations after which state and indexes were audited, with `run.audit_reorgs`.")
+        NotNegative, means("Reorg after which state and indexes were audited, with `run.audit_reorgs`.")
     ] = 0
     activation_crossed_min: Annotated[
         NotNegative, means("Validators that dropped heights on both sides of the activation at once.")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from checker.checks.context import RunEnd
-from checker.checks.liveness import FinalityRegained
+from checker.checks.finality_regained import FinalityRegained
 from checker.checks.planned import PlannedRun
 from checker.checks.rules.registry import RULES
 from checker.expected import Expectations

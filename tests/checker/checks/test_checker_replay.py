@@ -8,7 +8,7 @@ from checker.checks.cold_replay import EqualColdReplay
 from checker.checks.context import RunEnd
 from checker.checks.live_values import LiveValues, fold_operations
 from checker.checks.readback import read_back, read_disk, share_log
-from checker.checks.timers import TimerDelivery
+from checker.checks.timer_delivery import TimerDelivery
 from checker.observations import DiskFaults, ReadBack
 from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, replay_directory, run_cold_replay
 from checker.record.run_directory import BLOCKS, GENESIS

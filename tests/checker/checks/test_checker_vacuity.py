@@ -12,7 +12,7 @@ from checker.checks import CHECKS
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import RunEnd
 from checker.checks.suite import Suite
-from checker.checks.workloads import WorkloadsEffective
+from checker.checks.workloads_effective import WorkloadsEffective
 from checker.expected import Expectations, ExpectedStorm, ExpectedWorkload, ReorgCounts
 from checker.results import verdict_of
 from cluster.scenario.load import load_scenario

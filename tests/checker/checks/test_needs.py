@@ -9,10 +9,10 @@ from checker.applications import Need
 from checker.checks import CHECKS
 from checker.checks.context import RunContext, RunEnd
 from checker.checks.expectations import ExpectedRecovery
+from checker.checks.expected_reports import ExpectedReports
 from checker.checks.oracle import EqualOracle, judge_final_blocks
-from checker.checks.reports import ExpectedReports
 from checker.checks.suite import Suite
-from checker.checks.timers import TimerDelivery
+from checker.checks.timer_delivery import TimerDelivery
 from checker.observations import NO_SUMMARY, AppliedBlock
 from checker.record.final_blocks import final_block
 from tests.support.checker_history import GENESIS_VALUES, OF_A_HISTORY, RULES, call_receipt, write_history

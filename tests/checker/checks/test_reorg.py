@@ -1,8 +1,8 @@
-"""Reorganizations: what the check counts, and what the split scenarios really do."""
+"""Reorg: what the check counts, and what the split scenarios really do."""
 
 import pytest
 
-from checker.checks.reorg import Reorganizations
+from checker.checks.reorg import Reorg
 from checker.expected import Expectations, ReorgCounts
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.hooks import RunHooks
@@ -20,7 +20,7 @@ CHAIN_VIEWS = (9, 10, 11, 13, 14, 15, 17, 18, 19)
 
 def watch(*events, **expected):
     """Return the result for (node, kind, height, name) events; a fifth value is its time."""
-    check = Reorganizations(make_run(expect=Expectations(reorg=ReorgCounts(**expected))))
+    check = Reorg(make_run(expect=Expectations(reorg=ReorgCounts(**expected))))
     for node, kind, height, name, *at_us in events:
         digest = name.encode() * 32
         values = (height, height, digest, b"root") if kind == "finalized" else (height, digest)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.checks.reports import ExpectedReports
+from checker.checks.expected_reports import ExpectedReports
 from checker.record.streams import iterate_events
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from checker.checks.liveness import FinalityRegained
+from checker.checks.finality_regained import FinalityRegained
 from checker.observations import DiskFaults
 from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster

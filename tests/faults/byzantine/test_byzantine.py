@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.checks.reports import describe_evidence
+from checker.checks.expected_reports import describe_evidence
 from checker.record.streams import iterate_events
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.genesis import keys_of

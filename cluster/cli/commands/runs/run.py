@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from checker.checks.reports import describe_evidence
+from checker.checks.expected_reports import describe_evidence
 from checker.explain.differences import group_digits
 from checker.families import FAMILY_OF, FamilyResult, by_family, without_answer
 from checker.record.final_blocks import FinalBlock

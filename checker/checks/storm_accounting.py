@@ -1,15 +1,15 @@
 """The storm's accounting: a block's budget predicts its clean-up, and live timers never wait for dead ones.
 
-`checker.checks.timers` keeps the list of timers. For each block this check predicts the number of dead timers left
-from the budget and the number found, and requires that only the execution lane holds live timers back. Receipts do not
-show which timers are insolvent, so the check knows only bounds on their number.
+`checker.checks.timer_delivery` keeps the list of timers. For each block this check predicts the number of dead timers
+left from the budget and the number found, and requires that only the execution lane holds live timers back. Receipts do
+not show which timers are insolvent, so the check knows only bounds on their number.
 """
 
 from checker.checks.budgets import add_up
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
-from checker.checks.timers import Pending, TimerDelivery
+from checker.checks.timer_delivery import Pending, TimerDelivery
 from checker.results import CheckResult
 from network.words import counted
 from scheduler.events import DeferralReason, DeferredSummary

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock, included_in
-from checker.checks.timers import TimerDelivery
+from checker.checks.timer_delivery import TimerDelivery
 from checker.expected import ExpectedWorkload
 from checker.results import CheckResult, ExitClass
 from scheduler import TimerFired, TimerScheduled
