@@ -269,13 +269,13 @@ def test_explain_prints_the_report_of_a_recorded_run(runs, capsys):
     reported = capsys.readouterr().out
     assert code == 0
     for text in (
-        "seed 0, repeat with: ",
+        "hold the record against its run:",
         "first difference: height",
         "keys that differ",
-        "written by: receipt",
+        "made by: timer ",
         "cause: clean-up",
     ):
-        assert text in reported
+        assert text in reported, reported
 
 
 @pytest.mark.soak

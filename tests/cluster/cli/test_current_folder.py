@@ -91,7 +91,9 @@ def test_every_command_that_starts_an_interpreter_has_the_flags():
     words = [words for package in (*LAYERS, "stampede_testbed") for words in lists_in(package)]
     interpreters = [each[1] for each in words if each[:1] in (["python"], ["sys.executable"])]
 
+    # The guardian of an outside application is isolated altogether.
     assert sorted(interpreters) == [
+        "'-I'",
         "'-P'",
         "*CHILD_FLAGS",
         "*CHILD_FLAGS",
