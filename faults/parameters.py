@@ -3,7 +3,7 @@
 So pages and commands list every key with the ranges that a scenario file is checked against.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from inspect import get_annotations
 from typing import Final
 
@@ -97,13 +97,21 @@ def _entry_of(kind: type[msgspec.Struct], key: str, shared: Collection[str] = ()
     )
 
 
-def lines_of(entries: Iterable[KindEntry]) -> Iterator[str]:
-    """Yield the list for a person: a line for each kind, and a line for each of its parameters."""
+def lines_of(entries: Sequence[KindEntry]) -> Iterator[str]:
+    """Yield the list for a person: a line for each kind, and a line for each of its parameters.
+
+    A single kind has the meaning of each parameter, too.
+    """
+    yield from _lines_of(entries, has_meanings=len(entries) == 1)
+
+
+def _lines_of(entries: Iterable[KindEntry], *, has_meanings: bool) -> Iterator[str]:
     for entry in entries:
         yield f"{entry.heading}: {entry.summary}"
-        yield from (f"    {parameter.line()}" for parameter in entry.parameters)
+        for parameter in entry.parameters:
+            yield f"    {parameter.line()}{f'. {parameter.meaning}' if has_meanings else ''}"
         for part in entry.parts:
-            heading, *keys = lines_of([part])
+            heading, *keys = _lines_of([part], has_meanings=has_meanings)
             named = f"{part.key} = {heading}" if part.key else heading
             yield from (f"    {named}", *(f"    {line}" for line in keys))
 

@@ -23,9 +23,9 @@ class _Seen(NamedTuple):
 class Agreement(Check):
     """At most one block is final at each height, it stands on the final block below, and no replica goes back.
 
-    Only two things move a replica otherwise: a fault of its disk takes it back at a start, and a peer's snapshot
-    takes it up. Going back, or damage, that no fault of the plan explains is a failure. So is a replica that halts
-    over an invariant of its own or over a final block.
+    A replica repeats heights only after a fault of its disk, and skips heights only when it joins from a snapshot. A
+    replica fails the check if it goes back or has damage without a fault of the plan. It also fails if it halts over
+    an invariant of its own or over a final block.
     """
 
     name = "agreement"

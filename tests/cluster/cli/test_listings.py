@@ -94,7 +94,7 @@ def test_one_check_is_listed_with_all_there_is_to_say(capsys, monkeypatch):
     first, notes = listed(capsys, "checks", "agreement").splitlines()
 
     assert first.startswith("agreement (safety): At most one block is final at each height")
-    assert notes.startswith("Only two things move a replica otherwise")
+    assert notes.startswith("A replica repeats heights only after a fault of its disk")
     assert listed(capsys, "checks", "quorum-certificates").startswith("quorum-certificates (safety, hotstuff): ")
 
 
