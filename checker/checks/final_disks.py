@@ -72,7 +72,7 @@ class FinalDisks(Check):
 
     def finish(self) -> CheckResult:
         """Return the result."""
-        # Neither a replica that has stopped, nor one whose start is not over, serves.
+        # A replica does not serve after a halt or during its start.
         readbacks = [each for each in self.run.end.readbacks if self.run.world.life(each.node) is not None]
         for readback in readbacks:
             self._compare(readback)

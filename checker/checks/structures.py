@@ -116,7 +116,7 @@ class OperationLog(StructureCheck):
 
 
 class Bitmap(StructureCheck):
-    """At the end a replica's activity bitmap and grafted tree are those that its operations lead to."""
+    """At the end a replica's activity bitmap and grafted tree follow from its operations."""
 
     name = "bitmap"
     summary = "chunks and grafted nodes of {} validators are those of the log"

@@ -76,7 +76,7 @@ def _promise(point: CoveragePoint) -> str:
         return ""
     if point.promised_by != UNPROMISED:
         return f" Promised by the scenario `{point.promised_by}`."
-    return f" Promised by nobody: {REASONS[point.label]}." if point.label in REASONS else " Promised by nobody."
+    return f" Not promised: {REASONS[point.label]}." if point.label in REASONS else " Not promised."
 
 
 if __name__ == "__main__":

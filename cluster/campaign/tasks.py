@@ -41,7 +41,7 @@ class Task(NamedTuple):
         is_thorough: Whether it is replayed in a fresh process, and repeated in this process's kept repetition process.
         label: A name for use by the campaign alone.
         plugins: The plug-ins that its scenario names.
-        keeps_passed: Whether run directories of passed runs are kept, instead of those that did not pass.
+        keeps_passed: Whether run directories of passed runs are kept, instead of the other runs' directories.
     """
 
     scenario: bytes

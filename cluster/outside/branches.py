@@ -101,7 +101,7 @@ class BranchTalk:
         self._told[id_] = told
 
     def _stand_at(self, digest: bytes) -> ApplicationLife:
-        """Return a process that stands at a block: an existing, a lower one that catches up, or a new process."""
+        """Return a process at a block: the process there, a process behind that catches up, or a new process."""
         if digest in self._standing:
             return self._standing[digest]
         way: list[bytes] = []
