@@ -66,8 +66,8 @@ class TimerFigures:
 class TimerDelivery(Check):
     """Each timer is scheduled once, fires in order and never early, and leaves by exactly one exit.
 
-    The exits are fire, expiry, insolvency and cancellation. After each block the number of timers in the state is
-    that of scheduled timers less those that left.
+    The exits are fire, expiry, insolvency and cancellation. After each block the state holds
+    the scheduled timers less the timers that left.
     """
 
     name = "timer-delivery"

@@ -174,7 +174,7 @@ def _judges(
 
 
 class _Reference:
-    """The oracle's opinion of the chain: the height at which it found another root, and those that it never saw."""
+    """The oracle's opinion of the chain: the height at which its root differs, and the heights that it never saw."""
 
     def __init__(self, check: CheckResult | None, blocks: int) -> None:
         self.is_there: Final = check is not None and check.status != "inconclusive"
@@ -282,5 +282,5 @@ def _tiled(cells: bytes, per_tile: int) -> bytes:
 
 
 def _rank(group: int) -> int:
-    """Return how much a group matters: another root before one that is not judged, before agreement."""
+    """Return the rank of a group: a differing root, then an unjudged root, then an agreeing root."""
     return (0, 1, 3, 4, 5, 6, 7, 2)[group]

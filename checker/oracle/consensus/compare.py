@@ -26,7 +26,7 @@ _RULE: Final = re.compile(r"(?:SX|HS|LC)-\d+")
 _SHOWN_BYTES: Final = 4
 _SHOWN_DIFFERENCES: Final = 3
 _SHOWN_RULES: Final = 4
-"""The number of rules shown for a surplus effect: the last rules called, none of which emitted it."""
+"""The number of rules shown for a surplus effect: the last rules called; no rule emitted the effect."""
 
 
 _PART_OF_EFFECT: Final[dict[type[Any], str]] = {
