@@ -41,7 +41,7 @@ class FinalityRegained(Check):
     counts towards f; otherwise it is a failure. A validator that loses its application is down until it is
     restarted. From the first loss on no gap is judged, and replicas without a new block are measured from the loss,
     and again from the restart. A validator is measured from the end of work that a fault has made longer, and counts
-    as down if the run ends before. `finality_gap_max_us` is given if nothing happens except that at most f validators
+    as down if the run ends before. A replica that joins from a snapshot is measured from its join. `finality_gap_max_us` is given if nothing happens except that at most f validators
     are down for a while. Then two new blocks are never further apart than this time. A validator that joins from a
     snapshot counts as down until it has joined.
     """
@@ -67,7 +67,7 @@ class FinalityRegained(Check):
         self._lost: dict[int, None] = {}
         """Validators that are down because they lost their applications."""
         self._busy: dict[int, int] = {}
-        """By validator, the greatest view as its last work ended that a fault had slowed."""
+        """By replica, the greatest view as it joined from a snapshot, or as its last work ended that a fault had slowed."""
 
     @property
     def handlers(self) -> Handlers:
@@ -130,9 +130,11 @@ class FinalityRegained(Check):
             )
 
     def joined(self, event: Event, _joined: SnapshotJoined) -> None:
-        """Count a validator as down until it has joined from a snapshot: it judges no proposal before."""
+        """Count a replica as down until it has joined from a snapshot: it judges no proposal before."""
         if event.node < self._validators:
             self._progress_us = event.at_us
+        if event.node not in self._regained:
+            self._busy[event.node] = self._view
 
     def crashed(self, _event: Event, crashed: Crashed) -> None:
         """Note that the supervisor cut a validator's power."""

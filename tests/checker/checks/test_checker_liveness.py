@@ -208,6 +208,21 @@ class TestFinalityRegained:
 
         assert check.finish().status == status
 
+    @pytest.mark.parametrize(("joins_us", "status"), [(12_000_000, "passed"), (8_000_000, "failed"), (None, "failed")])
+    def test_a_replica_that_joins_after_the_last_fault_is_late(self, joins_us, status):
+        """It is measured from its join, and not from before; found by the swarm (longest-chain seed 437566)."""
+        run = make_run(expect=Expectations(finality_views_max=5))
+        run.end = RunEnd(reason="stopped")
+        check = FinalityRegained(run)
+        joined = [logged(joins_us, 1, "snapshot-joined", 1, b"b", b"r")] if joins_us else []
+        early, late = ([], joined) if joins_us and joins_us > 9_000_000 else (joined, [])
+        show(check, *early, logged(9_000_000, -1, "healed"))
+        show(check, *(logged(10_000_000, node, "finalized", 1, 2, b"b", b"r") for node in (0, 2, 3)))
+        show(check, logged(11_000_000, 0, "enter", 9, 2), *late, logged(13_000_000, 0, "enter", 12, 2))
+        show(check, logged(14_000_000, 1, "finalized", 1, 12, b"b", b"r"))
+
+        assert check.finish().status == status
+
     @pytest.mark.parametrize("reason", ["time-limit", "stopped"])
     @pytest.mark.parametrize(
         ("slowed", "status"),
