@@ -33,17 +33,17 @@ class _Healing:
 class FinalityRegained(Check):
     """After the last fault each live honest replica finalizes a new block within a stated number of views.
 
-    Views are counted for the whole cluster: from the greatest view that an honest validator had entered when the
-    last fault was over, to the greatest view entered when this replica finalizes a block that is new to all.
-    Without a fault the count begins at the start of the run. Where views are slots of the clock, slots that went by
-    while no validator was up are over as well when the last fault is. Observers have to follow finality like
-    validators. A disk may cost a validator its vote or stop it. If a fault of the plan explains that, the validator
-    counts towards f; otherwise it is a failure. A validator that loses its application is down until it is
-    restarted. From the first loss on no gap is judged, and replicas without a new block are measured from the loss,
-    and again from the restart. A validator is measured from the end of work that a fault has made longer, and counts
-    as down if the run ends before. A replica that joins from a snapshot is measured from its join. `finality_gap_max_us` is given if nothing happens except that at most f validators
-    are down for a while. Then two new blocks are never further apart than this time. A validator that joins from a
-    snapshot counts as down until it has joined.
+    Views are counted for the whole cluster: from the greatest view that an honest validator had entered when the last
+    fault was over, to the greatest view entered when this replica finalizes a block that is new to all. Without a fault
+    the count begins at the start of the run. Where views are slots of the clock, slots that went by while no validator
+    was up are over as well when the last fault is. Observers have to follow finality like validators. A disk may cost a
+    validator its vote or stop it. If a fault of the plan explains that, the validator counts towards f; otherwise it is
+    a failure. A validator that loses its application is down until it is restarted. From the first loss on no gap is
+    judged, and replicas without a new block are measured from the loss, and again from the restart. A validator is
+    measured from the end of work that a fault has made longer, and counts as down if the run ends before. A replica
+    that joins from a snapshot is measured from its join. `finality_gap_max_us` is given if nothing happens except that
+    at most f validators are down for a while. Then two new blocks are never further apart than this time. A validator
+    that joins from a snapshot counts as down until it has joined.
     """
 
     name = "finality-regained"
@@ -67,7 +67,7 @@ class FinalityRegained(Check):
         self._lost: dict[int, None] = {}
         """Validators that are down because they lost their applications."""
         self._busy: dict[int, int] = {}
-        """By replica, the greatest view as it joined from a snapshot, or as its last work ended that a fault had slowed."""
+        """By replica, the greatest view as it joined from a snapshot, or as its last slowed work ended."""
 
     @property
     def handlers(self) -> Handlers:
