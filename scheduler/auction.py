@@ -14,7 +14,7 @@ import msgspec
 
 from scheduler.bidding import FeeParams, GbaFailure, Prices, context_of
 from scheduler.events import DeferralReason, GbaFailed
-from scheduler.fairness import count_fires, read_weights, subject_of
+from scheduler.fairness import Weights, count_fires, subject_of
 from scheduler.fee_market import median_tip, next_lane_basefee
 from scheduler.lane import Lane
 from scheduler.lane_points import Fire, cells_of_agents, cells_of_fires, cells_of_price, cells_of_walk, cells_of_weights
@@ -38,6 +38,7 @@ class Auction:
     prices: Prices
     pool: WaitingPool
     tally: Tally
+    weights: Weights
     answers: dict[bytes, tuple[Timer, Offer]] = field(default_factory=dict)
     balances: dict[bytes, int] = field(default_factory=dict)
     dead: dict[bytes, Timer] = field(default_factory=dict)
@@ -153,7 +154,7 @@ class Auction:
                     self.tally.reached.append(LaneRule.LIMIT_ACCOUNTED)
                 room -= gas_limit if reserves else used
         self.tally.reached += (LaneRule.MISFIT_PASSED_OVER,) if is_behind_misfit else ()
-        self.tally.reached += cells_of_weights(read_weights(self.lane), ranking.numerators)
+        self.tally.reached += cells_of_weights(self.weights, ranking.numerators)
 
     def close(self, charged: int) -> PhaseResult:
         """Take what left out of the pool, report what is held, and leave the market to the next block."""
@@ -245,15 +246,14 @@ class Auction:
                 self.dead.pop(timer.timer_id, None)
 
     def _scale(self) -> Scale:
-        weights = read_weights(self.lane)
         default = self.prices.default_params()
         return Scale(
             price=self.prices.lane,
             default_fee=default.max_fee_per_cycle,
             default_tip=default.max_priority_fee_per_cycle,
-            denominator=weights.denominator,
+            denominator=self.weights.denominator,
             is_additive=self.lane.config.weight == "additive",
-            numerator_of=lambda actor: weights.numerator(subject_of(self.lane, actor)),
+            numerator_of=lambda actor: self.weights.numerator(subject_of(self.lane, actor)),
         )
 
     def _settle(self, timer: Timer, gas_limit: int, priority: int) -> int | None:

@@ -1,5 +1,7 @@
 """The lambda loop: once a window, lambda falls where bias outgrows values, and rises where waits are long (Q-51)."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from scheduler.bias import outgrows_values
@@ -21,11 +23,19 @@ def open_books(state: StateTables, config: BiasConfig, activated_at: int) -> Bia
 
 
 def close_books(
-    state: StateTables, books: BiasBooks, config: BiasConfig, *, height: int, waits: list[int], longest: int
+    state: StateTables,
+    books: BiasBooks,
+    config: BiasConfig,
+    *,
+    height: int,
+    waits: list[int],
+    longest: int,
+    next_lambda_of: Callable[[BiasBooks, int], int],
 ) -> BiasWindowClosed | None:
     """Write the books of a block whose fires waited so many blocks each; return the event of a window that closes.
 
-    `longest` is the wait of the timer that waits longest behind the phase, 0 where none does.
+    `longest` is the wait of the timer that waits longest behind the phase, 0 where none does. `next_lambda_of` returns
+    the lambda that follows a window, from its books and worst wait.
     """
     if not config.lambda_window_blocks:
         books = BiasBooks(books.lambda_, books.base_lambda, books.window, height + 1)
@@ -41,7 +51,7 @@ def close_books(
         state.set(BIAS_BOOKS.key(), books)
         return None
     worst, lambda_ = max(books.worst_wait, longest), books.lambda_
-    next_lambda = step(books, worst, config)
+    next_lambda = next_lambda_of(books, worst)
     first, number = books.window_start, books.window
     closed = BiasWindow(first, height, books.fires, books.waited, worst, lambda_, next_lambda)
     state.set(window_key(number), closed)
@@ -51,10 +61,15 @@ def close_books(
 
 def step(books: BiasBooks, worst: int, config: BiasConfig) -> int:
     """Return the lambda that follows a window: an eighth down, an eighth up, or as it is, within its bounds."""
-    lambda_ = books.lambda_
     mean = books.waited // books.fires if books.fires else 0
-    if outgrows_values(mean, lambda_, config.value_decay):
+    falls = outgrows_values(mean, books.lambda_, config.value_decay)
+    return moved(books.lambda_, falls=falls, rises=worst > config.target_wait, config=config)
+
+
+def moved(lambda_: int, *, falls: bool, rises: bool, config: BiasConfig) -> int:
+    """Return lambda an eighth lower, else an eighth higher, or as it is, within its bounds."""
+    if falls:
         lambda_ = lambda_ * 7 // 8
-    elif worst > config.target_wait:
+    elif rises:
         lambda_ = lambda_ * 9 // 8
     return min(max(lambda_, config.lambda_min), config.lambda_max)

@@ -48,15 +48,20 @@ def open_window(lane: Lane, height: int) -> LaneMarket:
 
 
 def read_weights(lane: Lane) -> Weights:
-    """Return the weights that the window gives: W = clip(2 - r / max(1, median)), both doubled to stay whole."""
-    doubled = max(2, doubled_median(lane.tables.fire_counts(), lane.config.median))
+    """Return the weights that the window gives: W = clip(2 - r / max(1, median))."""
+    return weights_at(lane, doubled_median(lane.tables.fire_counts(), lane.config.median))
+
+
+def weights_at(lane: Lane, doubled: int, parts: int = 1) -> Weights:
+    """Return the weights for twice a median, which `doubled` counts in `parts` of 1."""
+    doubled = max(2 * parts, doubled)
     (low, low_under), (high, high_under) = lane.config.weight_min, lane.config.weight_max
     scale = low_under * high_under
     return Weights(
         denominator=doubled * scale,
         low=low * high_under * doubled,
         high=high * low_under * doubled,
-        slope=2 * scale,
+        slope=2 * scale * parts,
         recent_fires=lane.tables.recent_fires,
     )
 

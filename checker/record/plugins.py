@@ -28,6 +28,7 @@ from checker.record.fingerprint import Code, PluginCode, this_code
 from checker.record.host import refusal_behind
 from checker.record.manifest import SCENARIO
 from checker.record.program import MUTATION_TOOL
+from checker.record.root import PROJECT_ROOT
 from checker.record.streams import DamagedRecordError, read_document
 from network.plugin_errors import add_sources, describe_error
 from scheduler.policies import POLICIES, problem_of, register_policy
@@ -46,6 +47,9 @@ MUTANTS_PLUGIN: Final = "stampede-mutants"
 """The plug-in with the catalogue of mutants, which is in the repository and not in the wheel."""
 
 WHERE_MUTANTS_ARE: Final = f"in a clone of the repository `{MUTATION_TOOL} COMMAND` runs with it"
+
+SHIPPED: Final = str(PROJECT_ROOT / "studies" / "plugins")
+"""The folder of the plug-ins that come with the test bed; they are found without an installation."""
 
 _PREFIX: Final = "stampede_testbed."
 _SEPARATORS: Final = re.compile(r"[-_.]+")
@@ -180,6 +184,9 @@ def _installed() -> "dict[str, Distribution]":
     # With it come mail, archives and tables: 35 ms of every run, and most name no plug-in.
     from importlib.metadata import distributions  # noqa: PLC0415
 
+    if SHIPPED not in sys.path:
+        # Last, so that it hides nothing.
+        sys.path.append(SHIPPED)
     found: dict[str, Distribution] = {}
     for distribution in distributions():
         if _entries_of(distribution):

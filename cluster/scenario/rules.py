@@ -14,7 +14,7 @@ from checker.record.plugins import MUTANTS, MUTANTS_PLUGIN, WHERE_MUTANTS_ARE, p
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
-from cluster.scenario.sections.chain import ChainSection
+from cluster.scenario.sections.chain import ChainSection, is_of_lane
 from cluster.scenario.sections.expect import ExpectSection, expect_rules
 from cluster.scenario.sections.lane import LaneSection
 from cluster.scenario.sections.longest_chain import DEPTH_MAX, EMPTY_SHARE_MAX_PPM, LongestChainSection
@@ -25,7 +25,7 @@ from faults import PlanError, all_over_ms, check_plan, kind_of
 from faults.nearest import did_you_mean
 from network.latency import LatencyError
 from network.words import counted
-from scheduler import POLICIES, LaneConfig
+from scheduler import POLICIES
 from validators.consensus.registry import ENGINES
 
 
@@ -199,7 +199,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         )
         for name, value in (("cycle_basefee", chain.cycle_basefee), ("cell_basefee", chain.cell_basefee))
     ]
-    owners = " and ".join(name for name, policy in POLICIES.items() if policy.config_type is LaneConfig)
+    owners = " and ".join(name for name, policy in POLICIES.items() if is_of_lane(policy.config_type))
     rules.append(("chain.policy", chain.has_lane or chain.lane == LaneSection(), f"chain.lane belongs to {owners}"))
     rules.append(("chain.state_triggers", chain.has_lane or not chain.state_triggers, f"belongs to {owners}"))
     rules += _network_rules(scenario)

@@ -10,8 +10,8 @@ from typing import Final
 from cluster.swarm.life import ceiling_of, cycles_of
 from cluster.swarm.policies.registry import DRAWN_POLICIES
 from cluster.swarm.workloads import MISER_GAS_LIMIT, NARROW_GAS_LIMIT, NARROW_LANE_CYCLES, SHORT_TTL_SLOTS
+from cluster.workloads.boundary.edge_cases import CASES
 from cluster.workloads.boundary.scripts import CROWD
-from cluster.workloads.kinds.edge_cases import CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 from scheduler import MIN_BASEFEE

@@ -6,7 +6,7 @@ from typing import Any, Final
 from cluster.swarm.life import exact_cost, may_be_exact, mend
 from cluster.swarm.policies.policy import COUNCIL_PERCENT
 from cluster.swarm.policies.registry import DRAWN_POLICIES
-from cluster.workloads.kinds.edge_cases import CASES
+from cluster.workloads.boundary.edge_cases import CASES
 from faults.kinds.drawing import Plain
 from network.draw import Draw
 

@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from cluster.workloads.kinds.edge_cases import EdgeCases
+from cluster.workloads.boundary.edge_cases import EdgeCases
 from cluster.workloads.kinds.games import Games
 from cluster.workloads.kinds.governance import Governance
 from cluster.workloads.kinds.heartbeats import Heartbeats
 from cluster.workloads.kinds.liquidations import Liquidations
 from cluster.workloads.kinds.oracle_feeds import OracleFeeds
 from cluster.workloads.kinds.random_scripts import RandomScripts
+from cluster.workloads.kinds.resubmitters import Resubmitters
 from cluster.workloads.kinds.scripts import Scripts
 from cluster.workloads.kinds.storm import Storm
 from cluster.workloads.kinds.subscriptions import Subscriptions
@@ -24,7 +25,7 @@ WORKLOADS: Final[KindRegistry[WorkloadKind]] = KindRegistry(
     ("volume", "genesis", "transactions"),
     (
         *(Heartbeats, Storm, Transfers, OracleFeeds, Liquidations, Governance),
-        *(Games, Subscriptions, EdgeCases, Watchers, RandomScripts, Scripts),
+        *(Games, Subscriptions, EdgeCases, Watchers, RandomScripts, Scripts, Resubmitters),
         *(ApplicationTransactions, Lines),
     ),
 )

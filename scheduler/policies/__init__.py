@@ -28,6 +28,8 @@ POLICIES: Final[Mapping[str, type[Policy]]] = MappingProxyType(_policies)
 def register_policy(policy: type[Policy]) -> None:
     """Add a policy of another package; adding the same one again changes nothing.
 
+    A policy that derives from another one has its tables as well.
+
     Raises:
         ValueError: Another policy has its name or the tag of one of its tables, or a tag is not a plug-in's.
     """
@@ -36,7 +38,10 @@ def register_policy(policy: type[Policy]) -> None:
     if policy.name in _policies:
         raise ValueError(f"there is a policy {policy.name!r} already")
     taken = {table.code: other.name for other in _policies.values() for table in tables_of(other)}
+    inherited = [table for base in _policies.values() if issubclass(policy, base) for table in tables_of(base)]
     for table in tables_of(policy):
+        if table in inherited:
+            continue
         if table.code not in PLUG_IN_TAGS:
             raise ValueError(f"table {table.name!r} has the tag {table.code:#x}; plug-ins have 0x80 to 0xff")
         if table.code in taken:

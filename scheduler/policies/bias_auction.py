@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from scheduler.bias_loop import close_books, open_books
+from scheduler.bias_loop import close_books, open_books, step
 from scheduler.bias_pool import BiasPool, BiasPoolRules
 from scheduler.bias_records import BIAS_CONFIG, BIAS_TABLES, BiasBooks, BiasConfig
 from scheduler.bias_selection import Competitor, Walk, cells_of_payments, payment, walk_all
@@ -313,11 +313,23 @@ class BiasAuctionInBlock(PolicyInBlock):
         is_held = self.block.config.execution_lane_paused or timer.gas_limit > state.walk.room
         return DeferralReason.LANE_FULL if is_held else DeferralReason.BLOCK_CAP
 
+    def next_lambda(self, books: BiasBooks, worst: int) -> int:
+        """Return the lambda that follows a window with these books and this worst wait."""
+        return step(books, worst, self.own)
+
     def _close_window(self, tally: Tally, state: _Phase, books: BiasBooks) -> None:
         """Add up the waits of the block, and step lambda where its window closes."""
         height, oldest = self.block.moment.height, state.pool.oldest_height
         waits, longest = [winner.waited for winner in state.walk.winners], 0 if oldest is None else height - oldest
-        closed = close_books(self.state, books, self.own, height=height, waits=waits, longest=longest)
+        closed = close_books(
+            self.state,
+            books,
+            self.own,
+            height=height,
+            waits=waits,
+            longest=longest,
+            next_lambda_of=self.next_lambda,
+        )
         if closed is not None:
             tally.events.append(closed)
             tally.reached.append(_cell_of_step(closed))

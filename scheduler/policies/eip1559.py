@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from scheduler.auction import Auction
-from scheduler.fairness import open_window
+from scheduler.fairness import Weights, open_window, read_weights
 from scheduler.lane import Lane, LaneConfig, note_used_cycles
 from scheduler.lane_calls import admit_in_lane, context_in_lane
 from scheduler.lane_points import cells_of_opening
@@ -102,7 +102,8 @@ class Eip1559InBlock(PolicyInBlock):
         charged = lane.price if lane.config.settlement == "additive" else 0
         costs = Basefees(block.basefees.cycle + charged, block.basefees.cell)
         pool = tables_pool(lane, block.config, block.moment.now)
-        auction = Auction(lane=lane, prices=lane.prices, pool=pool, tally=Tally.of(self, costs))
+        weights, tally = self.weights(lane), Tally.of(self, costs)
+        auction = Auction(lane=lane, prices=lane.prices, pool=pool, tally=tally, weights=weights)
         auction.tally.reached += reached
         auction.ask_agents()
         auction.open_balances()
@@ -113,6 +114,10 @@ class Eip1559InBlock(PolicyInBlock):
         auction.cancel_overdue()
         auction.fire()
         return auction.close(charged)
+
+    def weights(self, lane: Lane) -> Weights:
+        """Return the weights of this block; fires that are too old have left the window of `lane`."""
+        return read_weights(lane)
 
     def close(self, used_cycles: int) -> None:
         """Complete the market by all cycles of the block: what agents are told in the next one."""

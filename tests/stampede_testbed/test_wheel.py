@@ -94,6 +94,13 @@ def test_an_application_is_written_from_the_wheel(target, elsewhere, language):
     assert {path.name for path in (elsewhere / "mine").iterdir()} == {*files}, done.stderr
 
 
+def test_the_plugin_of_studies_is_in_the_wheel(target, elsewhere):
+    plugin = ("--set", 'plugins=["stampede-study-rules"]', "--set", "oracle=off")
+    done = stampede(target, "check", "calm", *plugin, "--set", "chain.policy=eip1559-ema", cwd=elsewhere)
+
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.soak
 def test_an_import_brings_no_other_name_into_the_caller(target, elsewhere):
     program = (

@@ -29,6 +29,8 @@ PROPOSER = b"\xee" * 20
 class BiasBench(Bench):
     """A chain in height or slot time; `agents` maps an address to four numbers, to a failure, or to any bytes."""
 
+    kind = BiasAuction
+
     def __init__(self, config=None, own=None, *, cycle=0, cell=0, timebase="height", activated_at=1) -> None:
         super().__init__(config, cycle=cycle, cell=cell)
         self.own = own or BiasConfig()
@@ -78,7 +80,7 @@ class BiasBench(Bench):
 
     @property
     def policy(self) -> PolicyInBlock:
-        opened = BiasAuction().open(self.block())
+        opened = self.kind().open(self.block())
         opened.context = replace(opened.context, collected=self.collected)
         return opened
 
@@ -105,7 +107,7 @@ class BiasBench(Bench):
     def run(self, height, run=None, slot=None, parent_slot=None):
         """Run the timer phase of a block, and trigger what it has changed."""
         self.moment = self.at(height, slot, parent_slot)
-        opened = BiasAuction().open(self.block(run or (lambda timer: RunOutcome(True, timer.gas_limit, 0, ()))))
+        opened = self.kind().open(self.block(run or (lambda timer: RunOutcome(True, timer.gas_limit, 0, ()))))
         opened.begin()
         return opened.run(BlockPhase.TIMERS).then(opened.trigger())
 

@@ -124,7 +124,7 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def has_lane(self) -> bool:
         """Whether a policy of the chain takes its parameters from `[chain.lane]`."""
-        return any(POLICIES[policy].config_type is LaneConfig for policy in self._names())
+        return any(is_of_lane(POLICIES[policy].config_type) for policy in self._names())
 
     def policies(self) -> tuple[PolicyEntry, ...]:
         """Return the policies of genesis."""
@@ -168,10 +168,9 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             InvalidInput: A parameter is out of its range.
         """
         kind = POLICIES[self.policy].config_type
-        if kind is LaneConfig:
-            kind = None
         own = self._own_of(kind, self.policy_parameters)
-        return {} if own is None else msgspec.to_builtins(msgspec.structs.asdict(own))
+        found = {name: getattr(own, name) for name in parameters_section(kind).__struct_fields__}
+        return dict(msgspec.to_builtins(found))
 
     def _names(self) -> tuple[str, ...]:
         """Return the policies of the chain, in the order of activation."""
@@ -180,29 +179,35 @@ class ChainSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def _parameters_of(self, policy: str) -> tuple[Parameters, ...]:
         """Return a policy's own parameters if it has any."""
         kind = POLICIES[policy].config_type
-        if kind is None:
-            return ()
-        if kind is LaneConfig:
-            return (self.lane.config(self.profile), *([TriggerConfig()] if self.state_triggers else []))
         stated = self.policy_parameters if policy == self.policy else {}
         own = self._own_of(kind, stated)
-        return () if own is None else (own,)
+        option = [TriggerConfig()] if self.state_triggers and is_of_lane(kind) else []
+        return () if own is None else (own, *option)
 
     def _own_of(self, kind: type[Parameters] | None, stated: Mapping[str, Any]) -> Parameters | None:
         """Return parameters of a kind: the stated values, and the profile's or default values for the rest.
 
-        A kind may have profiles of its own, selected by its field `profile`.
+        A kind may have profiles of its own, selected by its field `profile`. The lane's fields have their section.
         """
         given = msgspec.structs.asdict(msgspec.convert(stated, parameters_section(kind)))
         if kind is None:
             return None
+        if is_of_lane(kind):
+            return kind(**msgspec.structs.asdict(self.lane.config(self.profile)), **given)
         of_profile = kind.profiles.get(given.get("profile", self.profile), {})
         return kind(**given | {name: value for name, value in of_profile.items() if name not in stated})
 
 
+def is_of_lane(kind: type[Parameters] | None) -> bool:
+    """Say whether a policy with these parameters takes the lane's from `[chain.lane]`."""
+    return kind is not None and issubclass(kind, LaneConfig)
+
+
 def parameters_section(kind: type[Parameters] | None) -> type[msgspec.Struct]:
     """Return the form of `[chain.policy_parameters]` for the parameters of a policy."""
-    fields = [] if kind is None else [(each.name, each.type, each.default) for each in msgspec.structs.fields(kind)]
+    elsewhere = LaneConfig.__struct_fields__ if is_of_lane(kind) else ()
+    known = () if kind is None else msgspec.structs.fields(kind)
+    fields = [(each.name, each.type, each.default) for each in known if each.name not in elsewhere]
     return msgspec.defstruct("PolicyParameters", fields, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 

@@ -10,7 +10,7 @@ from cluster.swarm.faults import FAULTS_UNTIL_MS
 from cluster.swarm.generator import banner, draw_scenario, swarm_identity
 from cluster.swarm.workloads import AGENTS, LANE_CHANGES, TIERS, TIMER_CHANGES
 from cluster.verdict.facts import finality_gap_max_us
-from cluster.workloads.kinds.edge_cases import CASES
+from cluster.workloads.boundary.edge_cases import CASES
 from faults import byzantine_validators, kind_of
 from network.draw import Draw
 from scheduler import LaneConfig, TimerConfig

@@ -8,7 +8,7 @@ from checker.record.cold_replay import replay_directory
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import convert_scenario
 from cluster.verdict.pipeline import run_pipeline
-from cluster.workloads.kinds.edge_cases import CASES
+from cluster.workloads.boundary.edge_cases import CASES
 from cluster.workloads.planned import sites_of
 from scheduler import TimerCancelledInsufficientFunds
 from tests.support.keystones import rest_in_soak
