@@ -39,6 +39,7 @@ wheel: .venv/.dev ## build the wheel in dist/; nothing is fetched for it
 site: .venv/.docs ## make the site of the documents in site/; a link that leads nowhere ends it
 	$(BIN)/python -m checker.coverage.catalogue > docs/rule-coverage.md
 	$(BIN)/python -m cluster.authoring.policies_page > docs/scenarios-by-policy.md
+	$(BIN)/python run_cluster.py docs study-keys > docs/study-keys.md
 	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees -c docs . site
 	@echo "site/README.html"
 

@@ -4,13 +4,14 @@ from typing import Any
 
 PAGES = {
     "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
-    "How to": ("campaigns", "tools", "exports", "replicas", "application", "extend/README"),
-    "Reference": ("commands", "reference", "faults", "workloads", "events", "invariants", "mutants", "rules"),
-    "The chain": ("chain", "programs", "state", "storage"),
+    "How to": ("campaigns", "studies", "tools", "exports", "replicas", "application", "extend/README"),
+    "Reference": ("commands", "reference", "study-keys", "faults", "workloads", "events", "invariants", "mutants"),
+    "The chain": ("chain", "programs", "state", "storage", "rules"),
     "The policies": ("spec", "gba-auction", "bias-auction", "scheduled-transactions"),
     "Agreement": ("simplex", "hotstuff", "longest-chain", "byzantine"),
     "The design": ("design", "glossary", "dependencies", "performance", "comparison", "not-verified"),
-    "Findings": ("findings", "faults-at-work", "fault-catalogues", "rule-coverage", "mutation-scan"),
+    "Answers": ("choosing-parameters", "findings"),
+    "What runs found": ("bugs-found", "faults-at-work", "fault-catalogues", "rule-coverage", "mutation-scan"),
 }
 """The pages of `docs` under the headings of the menu; a test holds that none is missing."""
 

@@ -211,8 +211,8 @@ def _takes(described: inspect.Type) -> str:
     match described:
         case inspect.Metadata():
             return str((described.extra_json_schema or {}).get("title", "")) or _takes(described.type)
-        case inspect.AnyType():
-            return "the values of the scenario's keys"
+        case inspect.AnyType() | inspect.FloatType():
+            return "number" if isinstance(described, inspect.FloatType) else "the values of the scenario's keys"
         case inspect.BoolType() | inspect.StrType() | inspect.StructType() | inspect.IntType():
             return _bounds_of(described)
         case inspect.LiteralType():

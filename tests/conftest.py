@@ -5,6 +5,7 @@ import signal
 import pytest
 
 import tools.mutation  # noqa: F401 - it installs the catalogue of mutants
+from scheduler import policies
 from tests.support.properties import register_profiles
 from tests.support.wheel import build_wheel
 
@@ -21,6 +22,16 @@ def pytest_configure():
 def wheel(tmp_path_factory):
     """The wheel of the sources as they are, built once in a process."""
     return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(autouse=True)
+def built_in_policies():
+    """Forget the policies of plug-ins behind each test: a process keeps what it has loaded, and pages list them all."""
+    kept = dict(policies._policies)
+    yield
+    if policies._policies.keys() != kept.keys():
+        policies._policies.clear()
+        policies._policies.update(kept)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -19,7 +19,15 @@ LINKED = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 WORD = re.compile(r"\S*\w\S*")
 
 RESULTS_OF_CAMPAIGNS = ("mutants.md", "mutation-scan.md", "scenarios-by-engine.md")
-GENERATED = ("reference.md", "events.md", "commands.md", "faults.md", "performance.md", *RESULTS_OF_CAMPAIGNS)
+GENERATED = (
+    "findings.md",
+    "reference.md",
+    "events.md",
+    "commands.md",
+    "faults.md",
+    "performance.md",
+    *RESULTS_OF_CAMPAIGNS,
+)
 """Pages that a command prints."""
 
 

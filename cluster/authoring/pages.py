@@ -12,6 +12,7 @@ from typing import Final
 from checker.coverage.catalogue import page as coverage_page
 from checker.record.root import PROJECT_ROOT
 from cluster.authoring.policies_page import page as policies_page
+from cluster.reference.studies import page as study_page
 
 DOCUMENTS: Final = PROJECT_ROOT / "docs"
 
@@ -24,6 +25,7 @@ _COPIED: Final = ("ci/stampede.yml",)
 MADE: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "rule-coverage": coverage_page,
     "scenarios-by-policy": policies_page,
+    "study-keys": study_page,
 }
 """Pages that the code makes, by their names: the lines of each."""
 

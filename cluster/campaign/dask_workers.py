@@ -14,6 +14,7 @@ import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -54,10 +55,10 @@ class Parcel(NamedTuple):
     directory: bytes
 
 
-def run_remotely(task: Task) -> Parcel:
+def run_remotely(task: Task, run_one: Callable[[Task], SeedResult] = run_task) -> Parcel:
     """Run a task in a worker of the cluster."""
     with _one_at_a_time, scratch_directory("task") as scratch:
-        result = run_task(task._replace(runs=str(scratch) if task.runs else ""))
+        result = run_one(task._replace(runs=str(scratch) if task.runs else ""))
         packed = io.BytesIO()
         if result.directory:
             with tarfile.open(fileobj=packed, mode="w") as archive:
@@ -85,12 +86,14 @@ class DaskWorkers:
 
     Args:
         address: The address of the scheduler, for example ``tcp://10.0.0.1:8786``.
+        run_one: Runs a task in a worker: a function of a module.
 
     Raises:
         DaskError: No scheduler answers there, it has no workers, or dask is not installed here.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, run_one: Callable[[Task], SeedResult] = run_task) -> None:
+        self._run = partial(run_remotely, run_one=run_one)
         self.under_way: list[Task] = []
         """The tasks that the cluster had when an error ended the campaign."""
         self._pending: dict[Any, Task] = {}
@@ -136,7 +139,7 @@ class DaskWorkers:
         while True:
             # Negative where workers have gone meanwhile.
             for task in islice(queue, max(0, self._places() - len(pending))):
-                call = pickle.dumps(_Call(self._call, pickle.dumps((run_remotely, task))))
+                call = pickle.dumps(_Call(self._call, pickle.dumps((self._run, task))))
                 pending[self._client.submit(pickle.loads, call, pure=False)] = task
             if not pending:
                 return

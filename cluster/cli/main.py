@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "application": (_RUNS, "check your own state machine call by call, or write a first one"),
     "diff": (_RECORDS, "say where two runs differ first"),
     "differential": (_CAMPAIGNS, "compare validators' code with a second implementation"),
+    "study": (_CAMPAIGNS, "answer a question about a chain's parameters, with intervals"),
     "reorgs": (_RUNS, "abandon branches of many depths, and compare the states"),
     "faults": (_RUNS, "list the kinds of faults, or the parameters of one"),
     "workloads": (_RUNS, "list the kinds of workloads, or the parameters of one"),

@@ -7,6 +7,8 @@ the data, and no request leaves the page. Data reaches the script only through t
 import base64
 import hashlib
 import json
+import math
+import re
 from array import array
 from collections.abc import Sequence
 from functools import cache
@@ -21,6 +23,7 @@ from markupsafe import Markup
 from report.page.campaign_rows import CampaignRows, IndexRow
 from report.page.pack import pack
 from report.page.rows import RunDifference, RunRows
+from report.page.study_rows import SpreadRow, StudyRows, describe_spread
 from report.words import result_of
 
 _HERE: Final = Path(str(files("report.page")))
@@ -42,7 +45,16 @@ SCRIPTS: Final = (
     "list.js",
     "main.js",
 )
-"""The page's own scripts in their order on the page."""
+"""The own scripts of a run's page, in their order on the page."""
+
+STUDY_SCRIPTS: Final = ("data.js", "paint.js", "study.js")
+"""The own scripts of a study's page, in their order on the page."""
+
+LOG_FACTOR: Final = 20
+"""A horizontal axis whose values span more than this factor is logarithmic."""
+
+_NUMBER: Final = re.compile(r"[-+]?([0-9]{1,3}([,_][0-9]{3}){1,4}|[0-9]{1,15})(\.[0-9]{1,15})?([eE][-+]?[0-9]{1,2})?")
+"""A label that is a finite number, with or without separators of thousands."""
 
 
 class _Inline:
@@ -66,22 +78,23 @@ def _environment() -> jinja2.Environment:
     # A file name need not be UTF-8; its address encodes the bytes of the name.
     environment.filters["urlencode"] = lambda name: quote(name.encode(errors="surrogateescape"))
     environment.filters["result"] = result_of
+    environment.filters["spread"] = describe_spread
     return environment
 
 
 @cache
-def _script() -> _Inline:
-    own = "".join((ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS)
+def _script(names: tuple[str, ...]) -> _Inline:
+    own = "".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
     return _Inline(
         f"{(UPLOT / 'uPlot.iife.min.js').read_text(encoding='utf-8')}\n(function () {{\n'use strict';\n{own}}})();\n"
     )
 
 
 @cache
-def _style() -> _Inline:
-    return _Inline(
-        (UPLOT / "uPlot.min.css").read_text(encoding="utf-8") + (ASSETS / "page.css").read_text(encoding="utf-8")
-    )
+def _style(*names: str) -> _Inline:
+    """Return the style sheet of all pages, with further sheets of the assets."""
+    sheets = (UPLOT / "uPlot.min.css", ASSETS / "page.css", *(ASSETS / name for name in names))
+    return _Inline("".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
 
 
 def run_page(
@@ -94,7 +107,7 @@ def run_page(
         names=names,
         difference=difference,
         packed=[_packed(run) for run in runs],
-        script=_script(),
+        script=_script(SCRIPTS),
     )
 
 
@@ -108,8 +121,15 @@ def campaign_page(rows: CampaignRows) -> bytes:
     return _render("campaign.html", campaign=rows)
 
 
-def _render(template: str, **values: object) -> bytes:
-    return _environment().get_template(template).render(style=_style(), **values).encode(errors="backslashreplace")
+def study_page(rows: StudyRows) -> bytes:
+    """Return the page of a study."""
+    plots = _packed_plots(rows)
+    return _render("study.html", "study.css", study=rows, packed=plots, script=_script(STUDY_SCRIPTS))
+
+
+def _render(template: str, *sheets: str, **values: object) -> bytes:
+    page = _environment().get_template(template).render(style=_style(*sheets), **values)
+    return page.encode(errors="backslashreplace")
 
 
 def _packed(run: RunRows) -> Markup:
@@ -154,3 +174,44 @@ def _packed(run: RunRows) -> Markup:
         arrays |= {f"storm_{name}": values for name, values in storm.columns.arrays.items()}
         arrays |= {f"wait_{index}": values for index, values in enumerate(storm.waits.values())}
     return Markup(pack(json.loads(json.dumps(head)), arrays))  # noqa: S704 - base64 has no letter that HTML reads
+
+
+def _packed_plots(rows: StudyRows) -> Markup:
+    plots: list[dict[str, object]] = []
+    arrays: dict[str, array[int] | array[float]] = {}
+    for at, plot in enumerate(rows.plots):
+        scale, places = _places_of(plot.x)
+        order = sorted(range(len(places)), key=places.__getitem__)
+        series = [(each.name, [each.spreads[place] for place in order]) for each in plot.series]
+        plots.append(
+            {
+                "scale": scale,
+                "xName": plot.x_name,
+                "x": [plot.x[place] for place in order],
+                "names": [name for name, _ in series],
+                "texts": [list(map(describe_spread, spreads)) for _, spreads in series],
+            }
+        )
+        arrays[f"x_{at}"] = array("d", (places[place] for place in order))
+        for number, (_, spreads) in enumerate(series):
+            for part, field in enumerate(SpreadRow._fields):
+                arrays[f"{field}_{at}_{number}"] = array("d", (_drawn(spread)[part] for spread in spreads))
+    return Markup(pack({"plots": plots}, arrays))  # noqa: S704 - base64 has no letter that HTML reads
+
+
+def _drawn(spread: SpreadRow | None) -> tuple[float, ...]:
+    """Return what the page draws of a spread: NaN stands for nothing, because an array holds numbers alone."""
+    return spread if spread and all(map(math.isfinite, spread)) else (math.nan,) * len(SpreadRow._fields)
+
+
+def _places_of(labels: Sequence[str]) -> tuple[str, list[float]]:
+    """Return the scale of a horizontal axis, and the place of each label on it.
+
+    Numbers stand at their values: on a logarithmic scale if they are above 0 and span more than `LOG_FACTOR`. If a
+    label is no number or two labels are one number, the labels stand at equal distances in their order.
+    """
+    values = [float(label.replace(",", "")) for label in labels if _NUMBER.fullmatch(label)]
+    if len(dict.fromkeys(values)) < len(labels):
+        return "ordinal", [float(place) for place in range(len(labels))]
+    is_log = bool(values) and min(values) > 0 and max(values) > LOG_FACTOR * min(values)
+    return "log" if is_log else "linear", values

@@ -47,10 +47,10 @@ def assert_it_is_found(explanation):
 
 def assert_burned_follows(explanation):
     """From what is printed: use or limit times the price of a cycle, and the cells at theirs, as the tutorial says."""
-    figures = re.findall(r"\b(\w+ basefee|gas limit|used \w+) ([\d,]+\d)", explanation)
+    figures = re.findall(r"\b(\w+ basefee|gas limit|used \w+)\s+([\d,]+\d)", explanation)
     known = {name: int(found.replace(",", "")) for name, found in figures}
     made = explanation[explanation.index("\nmade by: ") :]
-    written = [int(found.replace(",", "")) for found in re.findall(r"\bburned ([\d,]+\d)", made)[:2]]
+    written = [int(found.replace(",", "")) for found in re.findall(r"\bburned\s+([\d,]+\d)", made)[:2]]
     cells = known["used cells"] * known["cell basefee"]
 
     assert written[0] == known["used cycles"] * known["cycle basefee"] + cells

@@ -30,6 +30,7 @@ from cluster.differential.chain_draws import DrawnChain
 from tests.hardening.command_lines import LINES, READ_ONLY, SHORT, FileArgument, file_arguments, typed, written_by
 from tests.hardening.fields import tamperings
 from tests.hardening.places import INSIDE, PLACES, link_to_a_folder
+from tests.support.study_text import SMALL
 
 EXIT_CODES = {0, 1, 2, 3, 4, 5, 6, 130}
 HANG_S = 10.0
@@ -89,6 +90,7 @@ def make_template(place: Path, *, is_whole: bool = True) -> Path:
         (place / name).mkdir()
     (place / "outside" / "file").write_text("mine")
     plan = f'name = "plan"\ntitle = "Nothing goes wrong."\n[run]\nuntil_height = {SHORT[-1]}\n'
+    (place / "study.toml").write_text(SMALL, encoding="utf-8")
     for name in ("plan.toml", "plans/plan.toml"):
         (place / name).write_text(plan)
     for seed, name in enumerate(("record", "other") if is_whole else ("record",)):

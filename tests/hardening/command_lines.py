@@ -14,18 +14,37 @@ from cluster.cli.main import COMMANDS, load_command
 from cluster.cli.options import Parser
 from cluster.outside.new import EXAMPLES
 
-SCENARIO_TEXTS = {"run scenario", "sweep scenario", "check scenario", "scenarios name", "reorgs scenario"}
+SCENARIO_TEXTS = {
+    "run scenario",
+    "sweep scenario",
+    "check scenario",
+    "scenarios name",
+    "reorgs scenario",
+    "study study",
+}
 """Texts that are the name of a scenario or the path of a scenario file."""
 
 OTHER_TEXTS = {
-    *("run --set", "sweep --set", "check --set", "scenarios --set", "reorgs --set"),
+    *("run --set", "sweep --set", "check --set", "scenarios --set", "reorgs --set", "study --set"),
     *("run --application", "sweep --application"),
     *("faults name", "faults --plugin", "workloads name", "workloads --plugin", "checks name", "checks --plugin"),
     *("docs name", "new name", "prove key", "application target", "reorgs --application"),
 }
 """Texts that name no file."""
 
-READ_ONLY = {"scenario", "name", "directory", "first", "second", "file", "--failing", "--run", "--case", "--parameters"}
+READ_ONLY = {
+    "scenario",
+    "study",
+    "name",
+    "directory",
+    "first",
+    "second",
+    "file",
+    "--failing",
+    "--run",
+    "--case",
+    "--parameters",
+}
 """Arguments at which a command reads; only the page of a run is written there."""
 
 SHORT = "run.until_height=2"
@@ -64,6 +83,7 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
         "--parameters": "plan.toml",
     },
     "new": {"name": "my-plan", "--out": "new.toml"},
+    "study": {"study": "study.toml", "--quick": None, "--jobs": "1", "--runs": "runs"},
     "reorgs": {"scenario": "plan.toml", "--depths": "1"},
     "reorgs of an application": {
         "--application": f"{sys.executable} {EXAMPLES / 'python' / 'ledger.py'}",

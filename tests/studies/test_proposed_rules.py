@@ -29,11 +29,8 @@ NAMES = ("bias-observed", "eip1559-ema", "eip1559-grace", "fifo-grace")
 @pytest.fixture(autouse=True)
 def own():
     """Return the parameters of a policy of the plug-in, which this process knows for the length of a test."""
-    kept = dict(policies._policies)
     load_plugins([PLUGIN])
-    yield lambda name, **fields: POLICIES[name].config_type(**fields)
-    policies._policies.clear()
-    policies._policies.update(kept)
+    return lambda name, **fields: POLICIES[name].config_type(**fields)
 
 
 def genesis_of(policy, config=None, **timers):

@@ -1,7 +1,34 @@
-"""A library that stands in for pyarrow, which is an extra."""
+"""A library that stands in for pyarrow, which is an extra: a file holds the magic bytes, then its groups as JSON."""
 
+import json
 import sys
 from types import ModuleType
+
+MAGIC = b"PAR1"
+
+
+class Whole:
+    """The type of a column of whole numbers from `low` up to, but not including, `end`."""
+
+    def __init__(self, low, end):
+        self.low, self.end = low, end
+
+    def __contains__(self, value):
+        # A range would be walked through in search of a text.
+        return isinstance(value, int) and self.low <= value < self.end
+
+
+class Floats:
+    """The type of a column of floats, which may have places without a value."""
+
+    def __contains__(self, value):
+        return value is None or type(value) is float
+
+
+def rows_of(path):
+    """Return the rows of a file that the stand-in has written."""
+    groups = path.read_bytes().removeprefix(MAGIC).splitlines()
+    return [row for group in groups for row in json.loads(group)]
 
 
 def stand_in_for_arrow(monkeypatch):
@@ -20,13 +47,21 @@ def stand_in_for_arrow(monkeypatch):
 
     class ParquetWriter:
         def __init__(self, path, schema):
-            self.name, self.schema = path.name, schema
-            written[self.name] = []
-            path.write_bytes(b"PAR1")
+            self.path, self.schema = path, schema
+            written[path.name] = []
+            path.write_bytes(MAGIC)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.close()
 
         def write_table(self, table):
             assert table.schema == self.schema
-            written[self.name].append(len(table.rows))
+            written[self.path.name].append(len(table.rows))
+            with self.path.open("ab") as file:
+                file.write(json.dumps(table.rows).encode() + b"\n")
 
         def close(self):
             pass
@@ -34,7 +69,8 @@ def stand_in_for_arrow(monkeypatch):
     arrow, parquet = ModuleType("pyarrow"), ModuleType("pyarrow.parquet")
     arrow.Table, parquet.ParquetWriter = Table, ParquetWriter
     arrow.schema, arrow.string = list, lambda: str
-    arrow.int64, arrow.uint64 = lambda: range(-(1 << 63), 1 << 63), lambda: range(1 << 64)
+    arrow.int64, arrow.uint64 = lambda: Whole(-(1 << 63), 1 << 63), lambda: Whole(0, 1 << 64)
+    arrow.float64 = Floats
     monkeypatch.setitem(sys.modules, "pyarrow", arrow)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
     return written

@@ -23,6 +23,8 @@ from report.page.rows import (
     VerdictPane,
 )
 
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
+
 VOID = ("meta", "br", "input", "link", "hr")
 
 

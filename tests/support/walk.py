@@ -55,6 +55,7 @@ STEPS = (
     Step("run calm", 0, "passed: "),
     Step("diff runs/calm-0 runs/broken-refund-0", 1, "first event that differs", LONG),
     Step("sweep --swarm --seeds 0..99", 0, "passed: 100 seeds", LONG),
+    Step("study basefee-slope --quick", 0, "answered: "),
     Step("new my-outage", 0, "written to my-outage.toml"),
     Step("docs", 0, "tutorial"),
 )

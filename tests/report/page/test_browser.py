@@ -10,9 +10,8 @@ from report.page.campaign_rows import CampaignRows, Group, SeedPoint, Table
 from report.page.render import campaign_page, run_page
 from report.page.rows import RunDifference
 from tests.support.browser import opened
-from tests.support.pages import made_rows
+from tests.support.pages import HOSTILE, made_rows
 
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 SHOWN = "(selector) => [...document.querySelectorAll(selector)].filter((each) => each.offsetParent).length"
 PAINTED = "() => document.querySelector('[data-pane=tree] canvas').toDataURL()"
 EVENTS = "() => document.querySelector('[data-pane=replicas] canvas').toDataURL()"
