@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from cluster.runtime.genesis import genesis_of, keys_of
+from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
 from cluster.studies.bidders import BidderGroup, bid_of
 from cluster.studies.figures import TimerStory, TrialLog
@@ -36,6 +37,8 @@ AGENT_PROGRAM: Final = "study-agent"
 NO_SIGNATURE: Final = bytes(64)
 HANDLER_CYCLES: Final = 300
 """The cycles of a fire beside those that its script computes."""
+ORDER_CYCLES: Final = 10_000
+"""Cycles that a transaction may use for each timer that it schedules, and twice as many for itself."""
 STEPS_MAX: Final = 60
 """The most timers that one transaction schedules."""
 TOPPED_MAX: Final = 10
@@ -163,6 +166,10 @@ class ChainTrial:
         )
         executed = self._engine.propose(context, [*self._waiting, *own])
         included = dict.fromkeys(executed.block.transactions)
+        if any(encode_transaction(each) not in included for each in own):
+            # Its sender's later transactions would all be invalid, and the group silent for the rest of the trial.
+            reason = "raise chain.block_cycles or chain.block_cells, or lower the groups' per_block"
+            raise ScenarioError("scenario", f"block {self._height} has no room for all orders; {reason}")
         self._waiting = [each for each in self._waiting if encode_transaction(each) not in included]
         self._engine.certify(executed.digest)
         self._engine.finalize(executed.digest)
@@ -277,7 +284,7 @@ class ChainTrial:
         transaction = Transaction(
             public_key=actor.key,
             nonce=actor.nonce,
-            cycles_limit=20_000 + 10_000 * len(steps) + computed,
+            cycles_limit=ORDER_CYCLES * (2 + len(steps)) + computed,
             cells_limit=cells,
             max_fee_per_cycle=FEE_MAX,
             max_fee_per_cell=FEE_MAX,

@@ -118,7 +118,7 @@ class BlockWatcher:
             if key in executed.changes:
                 heights.append(height)
         for stories in self._ordered.values():
-            # The rest of a transaction that did not get into the block, or broke off.
+            # The rest of a transaction that broke off.
             self._refuse(stories)
         fired = [story for story, _ in self._fired]
         for story, event in self._fired:

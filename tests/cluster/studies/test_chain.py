@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from cluster.scenario.messages import ScenarioError
 from cluster.studies.chain import ChainTrial
 from cluster.studies.load import as_document, load_study, study_of_arm
 from tests.support.study_text import write_study
@@ -35,6 +36,21 @@ def test_a_refused_order_is_counted_for_its_group_alone(tmp_path):
     assert log.refused == {"low": 40}
     assert log.figure("low.refused") == 1
     assert log.figure("high.refused") == 0
+
+
+def test_a_block_without_room_for_the_orders_ends_the_trial(tmp_path):
+    """A group that falls silent would change what a study measures."""
+    with pytest.raises(ScenarioError, match="block 1 has no room for all orders"):
+        log_of_trial(write_study(tmp_path), "scenario.chain.block_cycles=29_000")
+
+
+def test_orders_of_a_transaction_that_breaks_off_are_refused(tmp_path, monkeypatch):
+    """Its timers do not exist, although the block has it."""
+    monkeypatch.setattr("cluster.studies.chain.ORDER_CYCLES", 450)
+    log = log_of_trial(write_study(tmp_path))
+
+    assert not log.timers
+    assert sum(log.refused.values()) == sum(log.orders.values()) > 0
 
 
 def test_the_lane_is_full_where_more_competes_than_fits(tmp_path):
