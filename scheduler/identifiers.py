@@ -15,6 +15,8 @@ _ROUNDS: Final = 24
 _PADDING: Final = 1
 _REMEMBERED: Final = 16_384
 """Hashes that are remembered: validators of one process name the same timers, senders and records again and again."""
+_REMEMBERED_BYTES: Final = 1_024
+"""The longest preimage that is remembered: a timer's payload may have a mebibyte, and a process keeps what it has."""
 
 
 def plain_keccak256(data: bytes) -> bytes:
@@ -49,10 +51,12 @@ def _direct_hash(library: Any) -> _Hash:  # noqa: ANN401 - it has no types
 _keccak256: Final = _direct_hash(getattr(keccak, "_raw_keccak_lib", None))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+_remembered: Final = lru_cache(maxsize=_REMEMBERED)(_keccak256)
+
+
 def keccak256(data: bytes) -> bytes:
     """Return the 32-byte Keccak-256 (not SHA3-256) of `data`."""
-    return _keccak256(data)
+    return _remembered(data) if len(data) <= _REMEMBERED_BYTES else _keccak256(data)
 
 
 def timer_id_of(actor: bytes, due: int, payload: bytes, nonce: int, *, counter: int | None = None) -> bytes:

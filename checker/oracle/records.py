@@ -24,6 +24,9 @@ MAX_HANDLER_CHARS: Final = 256
 MAX_ACTION_CHARS: Final = 32
 SERVICE_CALL: Final = 67
 
+CACHED_BYTES: Final = 1_024
+"""The longest data whose hash is cached: a payload may have a mebibyte."""
+
 SIGNING_PREFIX: Final = b"stampede/transaction/1"
 
 
@@ -154,10 +157,16 @@ def sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-@lru_cache(maxsize=1 << 16)
-def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 of the data, which is not SHA3-256; cached, because keys of entries recur."""
+def _hash(data: bytes) -> bytes:
     return keccak.new(digest_bits=256, data=data).digest()
+
+
+_cached: Final = lru_cache(maxsize=1 << 14)(_hash)
+
+
+def keccak256(data: bytes) -> bytes:
+    """Return the Keccak-256 of the data, which is not SHA3-256; short data is cached, because keys recur."""
+    return _cached(data) if len(data) <= CACHED_BYTES else _hash(data)
 
 
 def address_of(public_key: bytes) -> bytes:

@@ -303,6 +303,10 @@ class OutsideLayer:
         )
         return Derived(part="execution", kept=kept, rebuilt=rebuilt, sizes=sizes)
 
+    def release(self) -> None:
+        """Let go of the blocks: their state is that of a process that has ended."""
+        self._blocks.clear()
+
     # -- within --------------------------------------------------------------------------------
 
     @property

@@ -340,3 +340,8 @@ class MachineController:
             # In the midst of a step the exception comes before the cancellation.
             with scope, suppress(PowerCutError):
                 await validator.run()
+            if slot.validator is not validator and validator.layer is not None:
+                # Its machine is off. Two states of each validator would stand side by side after an outage.
+                validator.layer.release()
+            # This task waits for the next start, and would keep the parts of the last one.
+            del validator, scope

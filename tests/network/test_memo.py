@@ -23,6 +23,19 @@ def test_a_memo_keeps_the_latest_results():
     assert [memo.find(given) for given in (b"a", b"b", b"c")] == [None, "b", "c"]
 
 
+def test_a_memo_keeps_no_more_bytes_than_it_may():
+    """Whatever the number of entries; an input that alone is too long pushes nothing out."""
+    memo = Memo(100, bytes_max=10)
+    for given in (b"aaaa", b"bbbb", (b"cc", 7), b"dddd", bytes(11)):
+        memo.keep(given, True)
+
+    kept = [given for given in (b"aaaa", b"bbbb", (b"cc", 7), b"dddd", bytes(11)) if memo.find(given)]
+    assert kept == [b"bbbb", (b"cc", 7), b"dddd"]
+    memo.keep(b"bbbb", True)
+    memo.keep(b"", True)
+    assert memo.find(b"bbbb")
+
+
 def test_a_signature_is_verified_once_and_counted_by_each():
     """A false one as well; and another signer's, namespace's or message's is another."""
     shared = Memo(100)

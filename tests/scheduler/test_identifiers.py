@@ -23,6 +23,15 @@ def test_keccak_of_nothing_is_the_published_value():
     assert keccak256(b"") == EMPTY == plain_keccak256(b"")
 
 
+def test_no_long_preimage_is_kept():
+    """A payload may have a mebibyte: the hashes of a process must not keep all of them."""
+    before = identifiers._remembered.cache_info().currsize
+    for length in (1_025, 300_000):
+        keccak256(bytes(length))
+
+    assert identifiers._remembered.cache_info().currsize == before
+
+
 @pytest.mark.parametrize(
     "library",
     [

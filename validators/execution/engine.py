@@ -78,8 +78,7 @@ class Engine:
         self.on_broken_off: Callable[[BrokenOff], None] = _look_away
         self._apply_mode = apply_mode or ApplyMode()
         self._cache = DecodedCache()
-        self._timer_keys = TimerKeys()
-        self._pools = PoolKeeper()
+        self._timer_keys, self._pools = TimerKeys(), PoolKeeper()
         first, genesis_header = build_genesis_state(genesis, programs, policies)
         self.genesis_digest: Final = header_digest(genesis_header)
         # The log must lead to this header, or to genesis' where nothing was finalized.
@@ -272,6 +271,10 @@ class Engine:
             self.database.audit(rebuilds), applied.heights, applied.waiting, self._pools, derive=derive
         )
         return audit_records(audit, self.live_values())
+
+    def release(self) -> None:
+        """Let go of the state of a machine that is off; the tree and this engine lead to each other."""
+        del self._tree, self._cache, self._pools, self._timer_keys
 
     def derived(self) -> Derived:
         """Return the derived data that the audit does not compare: decoded records, and executed blocks."""

@@ -138,6 +138,9 @@ class ExecutionLayer(Protocol):
     def derived(self) -> Derived:
         """Return the layer's derived data, beside the same data from its source."""
 
+    def release(self) -> None:
+        """Let go of the state of a machine that is off: its next start makes a layer of its own."""
+
 
 class LayerTables(Protocol):
     """The state of the project's own chain, for the checks and for the explanation of a difference.
