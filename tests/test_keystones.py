@@ -13,7 +13,7 @@ from scheduler.policies import POLICIES
 from tests.support.keystones import KEYSTONES, rest_in_soak
 from validators.consensus.registry import ENGINES
 
-COMMAND = re.compile(r"run_cluster\.py (?:[a-z]+ )?([a-z][\w-]+)")
+COMMAND = re.compile(r"run_cluster\.py (?!study )(?:[a-z]+ )?([a-z][\w-]+)")
 
 
 def test_keystones_are_of_every_kind_of_policy_engine_fault_and_mode():

@@ -348,7 +348,7 @@ FREE_WORDS = {
     *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),
     *("ExpectSection.answers_from", "ExpectSection.rules"),
     *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
-    *("Heartbeats.feed", "Storm.feed"),
+    *("Heartbeats.feed", "Resubmitters.feed", "Storm.feed"),
     *("Scripts.actors", "Scripts.accounts", "ScriptEntry.actor", "ScriptEntry.sender"),
     *("ScheduleStep.fee_payer", "ScheduleStep.agent", "WatchStep.fee_payer", "WatchStep.agent", "Watched.address"),
     *("WeighStep.address", "ReadStep.address", "PayStep.to", "SendStep.to", "HandStep.to"),
