@@ -296,7 +296,7 @@ class ChainTrial:
         return transaction
 
     def _note_tasks(self) -> None:
-        """Take the tasks that are done off the lists of those that may be tried again."""
+        """Remove finished tasks from the lists of tasks to try again."""
         log, done = self._watcher.log, self._watcher.take_done()
         for number in done:
             task = self._tasks[number]

@@ -223,7 +223,7 @@ def _falls(values: Sequence[int]) -> float | None:
 
 
 def _drain(log: TrialLog, blocks: Sequence[BlockFigures]) -> float | None:
-    """Return the blocks until the first one that leaves nothing waiting; None where none does."""
+    """Return the blocks until no timer waits after a block; None if timers wait after every block."""
     start = log.resumed_at or log.warmup + 1
     after = [block for block in blocks if block.height >= start]
     return next((float(n) for n, block in enumerate(after, 1) if not block.waiting_live + block.waiting_dead), None)

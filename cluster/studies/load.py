@@ -185,7 +185,7 @@ def _arms(raw: Mapping[str, Any], study: Study, place: str) -> Iterator[Arm]:
         for (name, _), each, value in zip(study.axes.items(), choices, values, strict=True):
             for key, setting in each[value].items():
                 _put(settled, key, setting, f"{place}: axes.{name}")
-        # What an arm is not judged by does not change what it is: its trials are found again.
+        # Texts and axes leave a trial as it is, so that a study with other texts finds its trials again.
         for key in _UNMEASURED:
             settled.pop(key, None)
         settled["figures"] = wanted_figures(study)
