@@ -1,6 +1,6 @@
 """The audit of the indexes that an engine keeps beside its database, against the operation log."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 
 import msgspec
@@ -51,19 +51,6 @@ def audit_indexes(
     )
     compared = audit.compared["indexes"] + len(kept) + len(waiting.timers)
     return audit._replace(compared={**audit.compared, "indexes": compared}, deviations=(*audit.deviations, *wrong))
-
-
-def audit_records(audit: StateAudit, live: Iterable[tuple[bytes, bytes]]) -> StateAudit:
-    """Return an audit with the first key added whose value in memory, encoded again, differs from the log's."""
-    if not audit.values:
-        return audit
-    wrong = next(((key, value) for key, value in live if value != audit.values.get(key)), None)
-    if wrong is None:
-        return audit
-    key, value = wrong
-    expected = audit.values.get(key, b"")
-    deviation = Deviation("indexes", "the value in memory of a key", value.hex(), expected.hex() or "absent", key)
-    return audit._replace(deviations=(*audit.deviations, deviation))
 
 
 def compare_heights(expected: list[int], kept: list[int]) -> Iterator[Deviation]:

@@ -16,7 +16,7 @@ import msgspec
 from scheduler import POLICIES, CalendarProfile, Moment, Policy, Reach
 from validators.actors import Programs
 from validators.derived import Derived
-from validators.execution.audit import audit_indexes, audit_records
+from validators.execution.audit import audit_indexes
 from validators.execution.block_tree import ApplyMode, BlockTree, Branch, BrokenOff, Executed, is_due
 from validators.execution.blocks import VERSION, Block, Header, Transaction, header_digest
 from validators.execution.derived import derive_execution, next_nonce
@@ -30,7 +30,7 @@ from validators.execution.schema import CALENDAR
 from validators.execution.tiers import Tiers
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.validity import check_header, check_roots, check_transactions, seal
-from validators.execution.view import DecodedCache, View
+from validators.execution.view import RecordCodec, View
 from validators.state import Batch, Database, Rebuilds, Snapshot, StateAudit, verify_root
 from validators.state.rules import StateRule
 
@@ -77,7 +77,7 @@ class Engine:
         self.on_executed: Callable[[Executed], None] = _look_away
         self.on_broken_off: Callable[[BrokenOff], None] = _look_away
         self._apply_mode = apply_mode or ApplyMode()
-        self._cache = DecodedCache()
+        self._codec: Final = RecordCodec()
         self._timer_keys, self._pools = TimerKeys(), PoolKeeper()
         first, genesis_header = build_genesis_state(genesis, programs, policies)
         self.genesis_digest: Final = header_digest(genesis_header)
@@ -215,8 +215,6 @@ class Engine:
         before = self.finalized.height
         is_pruned = self._tree.finalize(digest)
         dropped = self._tree.drop_losers()
-        for executed in (*applied, *dropped):
-            self._forget_gone(executed.changes)
         is_rebuilt = is_due(self._apply_mode.rebuild_indexes_every, before, self.finalized.height)
         if is_rebuilt:
             self._rebuild_indexes()
@@ -243,12 +241,8 @@ class Engine:
         return self
 
     def live_values(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield every key of the database, ascending, with its value as this validator holds it.
-
-        A decoded record in memory is encoded again, so that a record that was changed in place is seen.
-        """
-        for key, stored in self.database.items():
-            yield key, self._cache.reencode(key, stored)
+        """Return every key of the database, ascending, with its value."""
+        return self.database.items()
 
     def next_nonce(self, public_key: bytes) -> int:
         """Return the next nonce of a public key's account in the finalized state, wherever the database stands."""
@@ -267,18 +261,17 @@ class Engine:
         applied = self._tree.applied
         policy = self._rules.policies.get(applied.waiting.policy, Policy)()
         derive = partial(policy.derive, height=applied.header.height + 1)
-        audit = audit_indexes(
+        return audit_indexes(
             self.database.audit(rebuilds), applied.heights, applied.waiting, self._pools, derive=derive
         )
-        return audit_records(audit, self.live_values())
 
     def release(self) -> None:
         """Let go of the state of a machine that is off; the tree and this engine lead to each other."""
-        del self._tree, self._cache, self._pools, self._timer_keys
+        del self._tree, self._pools, self._timer_keys
 
     def derived(self) -> Derived:
-        """Return the derived data that the audit does not compare: decoded records, and executed blocks."""
-        return derive_execution(self._tree, self._cache)
+        """Return the derived data that the audit does not compare: executed blocks."""
+        return derive_execution(self._tree)
 
     def _parent(self, digest: bytes) -> Branch:
         branch = self._tree.get(digest)
@@ -320,7 +313,6 @@ class Engine:
                 self.on_broken_off(BrokenOff(tried, error, tuple(run.receipts), dict(view.written()), batch.get))
             if isinstance(error, InvalidBlockError):
                 batch.drop()
-                self._forget_gone(view.written_keys())
             raise
         if (known := self.executed(executed.digest)) is not None:
             # A leader proposed the same block again: the first batch and all batches on it must stay alive.
@@ -337,7 +329,7 @@ class Engine:
         genesis = self._rules.genesis
         if parent.waiting is NOTHING_READ and header.height > 1:
             self._pools.reach(StateRule.DERIVED_ANEW)
-        view = View(batch, self._cache)
+        view = View(batch, self._codec)
         moment = Moment(
             header.height, header.slot, parent.header.slot, genesis.timebase, header.timestamp_ms, genesis.slot_ms
         )
@@ -373,7 +365,6 @@ class Engine:
         self.database.rebuild()
         finalized = self._find_heights(self.database, self.finalized)
         self._tree.forget_derived(finalized, scan_buckets(self.database.items()), self._present)
-        self._cache = DecodedCache()
         self._timer_keys = TimerKeys()
         self._pools = PoolKeeper(self._pools.reach)
 
@@ -386,14 +377,6 @@ class Engine:
         assert stored is not None, "genesis writes the calendar profile"
         profile = msgspec.msgpack.decode(stored, type=CalendarProfile)
         return BranchHeights(profile, self._present(header), scan_buckets(database.items()).items())
-
-    def _forget_gone(self, keys: Iterable[bytes]) -> None:
-        """Drop decoded records whose keys the finalized state does not have; a branch that has them reads again."""
-        database, forget = self.database, self._cache.forget
-        for key in keys:
-            # Looked up in the finalized state, which still has a key that a loser deleted or a winner created.
-            if key not in database:
-                forget(key)
 
 
 def _look_away(_what: object) -> None:

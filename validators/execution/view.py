@@ -1,7 +1,7 @@
 """The state as a running block sees and changes it: decoded records over a speculative batch.
 
-Invariants: a record is immutable, so forks share decoded records. Writes reach the batch once, at `flush`, which is the
-only place where records are encoded. Every change made since a savepoint can be rolled back.
+Invariants: a record is decoded at most once a block. Writes reach the batch once, at `flush`, which is the only place
+where records are encoded. Every change made since a savepoint can be rolled back.
 """
 
 from collections.abc import Iterator
@@ -18,66 +18,36 @@ _ABSENT: Final = msgspec.UNSET
 """Marks in the journal that a mapping had no entry for a key."""
 
 
-class DecodedCache:
-    """A validator's decoded records, each with the stored bytes that it decodes.
-
-    A record is used only where the state holds exactly these bytes, so the cache may serve any fork, and nothing in it
-    can go stale. It belongs to one validator and is not shared.
-    """
+class RecordCodec:
+    """A validator's codec of records. It keeps no record: a decoded copy of the state took a quarter of the memory."""
 
     def __init__(self) -> None:
-        self._records: dict[bytes, tuple[bytes, object]] = {}
         self._decoders: dict[int, msgspec.msgpack.Decoder[Any]] = {}
         self.encode = msgspec.msgpack.Encoder().encode
 
     def decode(self, table: Table[Record], key: bytes, stored: bytes) -> Record:
-        """Return the record that `stored` encodes, decoded at most once.
+        """Return the record that `stored` encodes.
 
         Raises:
             CorruptStateError: The bytes are not a record of the table.
         """
-        known = self._records.get(key)
-        # Compared by bytes, not by key alone: another fork may hold a different record there.
-        if known is not None and known[0] == stored:
-            return known[1]  # type: ignore[return-value]  # a call of `cast` costs as much as the look-up
         decoder = self._decoders.get(table.code)
         if decoder is None:
             decoder = self._decoders[table.code] = msgspec.msgpack.Decoder(table.record)
         try:
-            record = decoder.decode(stored)
+            return cast("Record", decoder.decode(stored))
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise CorruptStateError(f"{table.name} {key.hex()}: {error}") from None
-        self._records[key] = (stored, record)
-        return cast("Record", record)
-
-    def remember(self, key: bytes, stored: bytes, record: object) -> None:
-        """Keep a record that was just encoded."""
-        self._records[key] = (stored, record)
-
-    def forget(self, key: bytes) -> None:
-        """Forget a record whose key was deleted for good."""
-        self._records.pop(key, None)
-
-    def kept(self) -> list[bytes]:
-        """Return the keys of the kept records."""
-        return list(self._records)
-
-    def reencode(self, key: bytes, stored: bytes) -> bytes:
-        """Return the bytes of a live record as this validator holds it; a decoded record is encoded again."""
-        known = self._records.get(key)
-        if known is None or known[0] != stored:
-            return stored
-        return self.encode(known[1])
 
 
 class View:
     """Reads and writes of one block. Used once, until `flush`."""
 
-    __slots__ = ("_batch", "_cache", "_journal", "_read", "_written")
+    __slots__ = ("_batch", "_codec", "_journal", "_read", "_written")
 
-    def __init__(self, batch: Batch, cache: DecodedCache) -> None:
+    def __init__(self, batch: Batch, codec: RecordCodec) -> None:
         self._batch = batch
-        self._cache = cache
+        self._codec = codec
         self._written: dict[bytes, object] = {}
         self._read: dict[bytes, object] = {}
         self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
@@ -90,7 +60,7 @@ class View:
         if key in self._read:
             return self._read[key]  # type: ignore[return-value]
         stored = self._batch.get(key)
-        record = None if stored is None else self._cache.decode(table, key, stored)
+        record = None if stored is None else self._codec.decode(table, key, stored)
         # Absence, the most frequent answer, is remembered too.
         self._read[key] = record
         return record
@@ -100,7 +70,7 @@ class View:
         if key in self._read:
             return cast("Record | None", self._read[key])
         stored = self._batch.get(key)
-        return None if stored is None else self._cache.decode(table, key, stored)
+        return None if stored is None else self._codec.decode(table, key, stored)
 
     def set(self, key: bytes, record: object) -> None:
         """Put a record under a key; None deletes."""
@@ -121,7 +91,7 @@ class View:
     def written(self) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield all writes so far, encoded, None for deleted keys."""
         for key, record in self._written.items():
-            yield key, None if record is None else self._cache.encode(record)
+            yield key, None if record is None else self._codec.encode(record)
 
     def savepoint(self) -> int:
         """Return a mark to which `rollback` can go back."""
@@ -140,12 +110,6 @@ class View:
 
     def flush(self) -> None:
         """Encode the writes into the batch, which leaves out unchanged values."""
-        write, encode, remember = self._batch.write, self._cache.encode, self._cache.remember
+        write, encode = self._batch.write, self._codec.encode
         for key, record in self._written.items():
-            if record is None:
-                write(key, None)
-            else:
-                stored = encode(record)
-                write(key, stored)
-                # Kept even if this branch loses: an entry counts only where a state holds exactly these bytes.
-                remember(key, stored, record)
+            write(key, None if record is None else encode(record))

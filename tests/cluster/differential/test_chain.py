@@ -10,7 +10,6 @@ from cluster.swarm.generator import draw_scenario
 from tests.support.keystones import first_of, rest_in_soak
 from tools.mutation.catalogue import CATALOGUE
 from validators.execution.block_tree import BlockTree
-from validators.execution.view import DecodedCache
 
 CHAINS = range(15)
 """The first differential chains."""
@@ -55,7 +54,7 @@ class TestDifferentialChain:
 
         assert "the next nonce of" in next(filter(None, map(faults_of, CHAINS)))[0]
 
-    def test_a_record_that_stays_in_memory_is_told(self, monkeypatch):
-        monkeypatch.setattr(DecodedCache, "forget", lambda *_: None)
+    def test_a_losing_block_that_stays_in_memory_is_told(self, monkeypatch):
+        monkeypatch.setattr(BlockTree, "drop_losers", lambda _tree: [])
 
         assert "is kept as it is not" in next(filter(None, map(faults_of, CHAINS)))[0]

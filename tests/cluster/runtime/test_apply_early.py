@@ -24,7 +24,7 @@ from tests.support.chain_harness import (
 )
 from tests.support.properties import examples
 from validators.execution import ApplyMode
-from validators.execution.schema import ACCOUNTS, account_key
+from validators.execution.schema import account_key
 from validators.execution.timer_list import NO_TIMERS
 from validators.execution.timers import Waiting
 from validators.storage import SimulatedDisk
@@ -175,12 +175,11 @@ class TestUndo:
         assert engine.database.canonical_root == blocks[0].header.state_root
 
     def test_a_block_on_an_applied_ancestor_reads_that_ancestors_state(self):
-        """Decoded records of what was taken back are in the cache; none of them shows."""
+        """Records of what was taken back were read; none of them shows."""
         engine, control = early_engine(), make_engine()
         _, second = chain_of(engine, 2)
         puppet = propose(engine, [do(1, 0, ["put", b"k", b"later"], ["timer", 3, []])], parent=second.digest)
         engine.certify(puppet.digest)
-        assert engine._cache._records[account_key(BOB)][1].balance == balance_of(engine, BOB)
         rival = propose(engine, [pay(1, 0, ALICE, 5), do(2, 0, ["put", b"k", b"rival"])])
 
         assert control.execute(rival.block).receipts == rival.receipts
@@ -311,14 +310,13 @@ class TestUpkeep:
         assert engine.database.canonical_root == whole.database.canonical_root
 
     def test_a_rebuild_does_not_trust_what_was_derived_before(self):
-        """Height index, waiting timers, decoded records and locations are made from the log."""
+        """Height index, waiting timers and locations are made from the log."""
         genesis = make_genesis()
         engine, control = make_engine(genesis, apply_mode=ApplyMode(rebuild_indexes_every=1)), make_engine(genesis)
         block = propose(control, [do(0, 0, ["timer", 2, [["put", b"k", b"v"]]], ["timer", 9, []])])
         engine.execute(block.block)
         waiting = propose(control, parent=block.digest)
         engine.execute(waiting.block)
-        engine._cache.remember(account_key(ALICE), b"?", ACCOUNTS.record(1, 1))
         engine._tree.finalized.heights._overdue.append(77)
         for executed in (block, waiting):
             engine._tree.get(executed.digest).waiting = Waiting(NO_TIMERS, 1_000)
@@ -326,7 +324,6 @@ class TestUpkeep:
         locations[account_key(DAVE)] = locations[account_key(CAROL)] = 1
         engine.finalize(block.digest)
 
-        assert engine._cache._records == {}
         assert engine.due_heights(1_000) == [3, 10]
         assert balance_of(engine, DAVE) == balance_of(control, DAVE)
         following = propose(control, [pay(0, 1, BOB, 1)], parent=waiting.digest)

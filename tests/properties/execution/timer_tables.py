@@ -19,7 +19,7 @@ from tests.properties.draws import Asked, Draw
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import bucket_key
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys, Waiting
-from validators.execution.view import DecodedCache, View
+from validators.execution.view import RecordCodec, View
 from validators.state import Batch
 
 _BLOCKS: Final = 7
@@ -117,14 +117,14 @@ class _Run:
 def check_timer_tables(draw: Draw) -> Asked:
     """Yield whether blocks leave the timers, the counts and the waiting list that their calls make."""
     profile = CalendarProfile(1 + draw(4), 1 + draw(4), draw(3))
-    cache, keys, pools = DecodedCache(), TimerKeys(), PoolKeeper()
+    codec, keys, pools = RecordCodec(), TimerKeys(), PoolKeeper()
     none = _Plain({}, {}, {})
     blocks = [_Block(0, StoredValues(), BranchHeights(profile, 0), NOTHING_READ, none)]
     for _ in range(_BLOCKS):
         parent = blocks[-1] if draw(4) else blocks[draw(len(blocks))]
         now, stored = parent.now + 1 + draw(2), StoredValues(parent.stored)
         heights, _ = parent.heights.next_block(now)
-        view = View(cast("Batch", stored), cache)
+        view = View(cast("Batch", stored), codec)
         # Now and then as a restart does, which has no list.
         carried = parent.waiting if draw(4) else NOTHING_READ
         run = _Run(StateTimers(view, heights, carried, keys, pools=pools), view, now, parent.plain, draw)

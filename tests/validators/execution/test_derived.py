@@ -23,15 +23,6 @@ def test_an_account_that_never_sent_begins_with_nonce_0():
     assert make_engine().next_nonce(bytes(32)) == 0
 
 
-def test_a_record_whose_key_is_gone_is_stale():
-    engine = make_engine()
-    advance(engine, [pay(0, 0, ALICE, 1)])
-    engine._cache.remember(b"\x01" + bytes(31), b"", None)
-    derived = engine.derived()
-
-    assert [*(derived.kept.keys() - derived.rebuilt.keys())] == [f"record of 01{'00' * 31}"]
-
-
 def test_a_branch_that_lost_is_stale():
     """It is high enough, and stands on nothing that is final."""
     engine = make_engine()

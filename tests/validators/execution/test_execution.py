@@ -335,32 +335,6 @@ class TestTransactions:
         assert tables == ["account", "account", "burned"]
 
 
-def test_two_engines_share_no_object_that_changes():
-    """A record that one validator holds decoded is not the object that another holds."""
-    first, second = make_engine(), make_engine()
-    block = advance(first, [do(0, 0, ["timer", 5, []])]).block
-    second.execute(block)
-    second.finalize(header_digest(block.header))
-    mine = {id(record) for _, record in first._cache._records.values()}
-
-    assert mine
-    assert not any(id(record) in mine for _, record in second._cache._records.values())
-
-
-def test_a_decoded_record_changed_in_place_shows_in_the_live_values():
-    """The read-back encodes what the validator holds, not what it stored."""
-    engine = make_engine()
-    advance(engine, [pay(0, 0, BOB, 5)])
-    honest = dict(engine.live_values())
-    assert honest == dict(engine.database.items())
-
-    _, record = engine._cache._records[account_key(BOB)]
-    msgspec.structs.force_setattr(record, "balance", record.balance + 1)
-    corrupt = dict(engine.live_values())
-
-    assert [key for key in honest if honest[key] != corrupt[key]] == [account_key(BOB)]
-
-
 def test_an_engine_needs_programs_that_genesis_names():
     """A program that is not there is found at the start, not at the first call."""
     programs = {name: program for name, program in TEST_PROGRAMS.items() if name != "puppet"}

@@ -16,7 +16,7 @@ from validators.execution.heights import BranchHeights
 from validators.execution.mailbox import StateMailbox
 from validators.execution.schema import BURNED
 from validators.execution.timers import StateTimers
-from validators.execution.view import DecodedCache
+from validators.execution.view import RecordCodec, View
 from validators.sync.follower import Follower
 
 _mutant = partial(mutant, area="execution")
@@ -29,26 +29,20 @@ CROWDED_MAILBOX: Final = (
 """Three games send messages to twelve players in each block, and a block has cycles for two of them."""
 
 
-@_mutant((DecodedCache, "decode"), kills=("equal-roots", "agreement"), cause="clean-up")
-def record_of_another_fork(decode: Any) -> Any:
+@_mutant((RecordCodec, "decode"), (View, "flush"), kills=("equal-roots", "agreement"), cause="clean-up")
+def record_of_another_fork(decode: Any, flush: Any) -> Any:
     """A decoded record is used although the state of this branch holds another one."""
+    kept: dict[bytes, Any] = {}
 
     def decode_or_recall(self: Any, table: Any, key: bytes, stored: bytes) -> Any:
-        known = self._records.get(key)
-        return decode(self, table, key, stored) if known is None else known[1]
+        return kept[key] if key in kept else decode(self, table, key, stored)
 
-    return decode_or_recall
+    def flush_and_keep(self: Any) -> None:
+        flush(self)
+        for key in self.written_keys():
+            kept[key] = self._written[key]
 
-
-@_mutant((DecodedCache, "remember"), kills=("equal-roots", "live-values"), cause="execution")
-def record_before_the_write(_original: Any) -> Any:
-    """Memory keeps the record that was there before the last write."""
-
-    def remember_the_record_before(self: Any, key: bytes, stored: bytes, record: Any) -> None:
-        known = self._records.get(key)
-        self._records[key] = (stored, record if known is None else known[1])
-
-    return remember_the_record_before
+    return decode_or_recall, flush_and_keep
 
 
 @_mutant((block_run, "run_transaction"), kills=("supply",), cause="execution", on_all=True, shows="account")

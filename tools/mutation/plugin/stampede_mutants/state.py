@@ -83,6 +83,20 @@ def rebuilt_bitmap_not_cleared(replay_operation: Any) -> Any:
     return replay_and_keep
 
 
+@_mutant((database, "append_outcome"), kills=("live-values", "equal-roots"), cause="execution")
+def record_before_the_write(append_outcome: Any) -> Any:
+    """Memory keeps the value that a key had before the last write."""
+
+    def append_and_keep(committed: Any, outcome: Any, graft: Any) -> None:
+        before = committed.read_operations(outcome.superseded)
+        append_outcome(committed, outcome, graft)
+        for key, operation in zip(outcome.displaced, before, strict=True):
+            if key in committed.locations:
+                committed.log[committed.locations[key] - committed.start] = operation
+
+    return append_and_keep
+
+
 @_mutant((Activity, "prune"), kills=("bitmap",))
 def pruned_chunks_stay(_original: Any) -> Any:
     """Pruning keeps the chunks of the bitmap whose operations it forgets."""
