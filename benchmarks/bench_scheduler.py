@@ -32,7 +32,7 @@ from scheduler import (
 from scheduler.ready_queue import QueueRules
 from validators.execution.heights import BranchHeights
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
-from validators.execution.view import RecordCodec, View
+from validators.execution.view import StateCodec, View
 from validators.state import Database
 
 HEIGHTS: Final = 1_000
@@ -127,7 +127,7 @@ def time_heapq(count: int) -> float:
 def run_state(show: Show) -> None:
     """Print the cost of a timer over the real state, beside the state's own cost of the same writes."""
     database, heights, bare = Database(), BranchHeights(PROFILE, 0), Database()
-    keys, pools, codec = TimerKeys(), PoolKeeper(), RecordCodec()
+    keys, pools, codec = TimerKeys(), PoolKeeper(), StateCodec()
     timers = [
         msgspec.structs.replace(timer_of(number), due=1 + number * 617 % HEIGHTS) for number in range(STATE_TIMERS)
     ]
@@ -264,7 +264,7 @@ def run_scheduled(show: Show, waiting: Sequence[int]) -> None:
 def run_tables(show: Show, waiting: Sequence[int]) -> None:
     """Print the time of what the tables do about waiting timers in a block that takes a hundred, by number of these."""
     for count in waiting:
-        database, heights, codec = Database(), BranchHeights(PROFILE, 0), RecordCodec()
+        database, heights, codec = Database(), BranchHeights(PROFILE, 0), StateCodec()
         keys, pools = TimerKeys(), PoolKeeper()
         batch = database.batch()
         view = View(batch, codec)

@@ -24,13 +24,12 @@ from validators.identity import TransactionVerifier
 from validators.mempool.pool import Mempool, TransactionPool
 from validators.messages import Message, message_codec
 from validators.restored import EMPTY_LOG, LayerMaker, RestoredLog
-from validators.state import Grown, GrowTree, growing_with
+from validators.state import Sharing
 from validators.storage import Barrier, Disk, SyncPoint
 
 DECODED_MAX: Final = 4_096
 SIGNATURES_MAX: Final = 65_536
-TREES_MAX: Final = 128
-"""Most results that the validators of a run share; for trees, with their leaves, those of the last few blocks."""
+"""Most results that the validators of a run share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,30 +124,30 @@ class ValidatorFactory:
 
 
 def sharing(factories: Iterable[ValidatorFactory]) -> Iterator[ValidatorFactory]:
-    """Yield factories whose validators share results of pure functions: decoded messages, signatures, hashed trees."""
+    """Yield factories whose validators share results of pure functions: decoded messages, signatures, equal batches."""
     decoded: Memo[Message] = Memo(DECODED_MAX)
     votes: Memo[bool] = Memo(SIGNATURES_MAX)
     transactions: Memo[bool] = Memo(SIGNATURES_MAX)
-    grow = growing_with(Memo[Grown](TREES_MAX))
+    databases = Sharing()
     for factory in factories:
         yield replace(
             factory,
-            layer=_growing(factory.layer, grow),
+            layer=_sharing_state(factory.layer, databases),
             codec=partial(message_codec, shared=decoded),
             scheme=partial(make_scheme, shared=votes),
             verifier=partial(TransactionVerifier, transactions),
         )
 
 
-def _growing(make: LayerMaker, grow: GrowTree) -> LayerMaker:
-    """Return a maker of layers whose trees, where they have some, are hashed by `grow`."""
+def _sharing_state(make: LayerMaker, databases: Sharing) -> LayerMaker:
+    """Return a maker of layers whose databases, where they have some, share equal data."""
 
     def made(
         genesis: Genesis, verify_transaction: Callable[[Transaction], bool], log: RestoredLog = EMPTY_LOG
     ) -> ExecutionLayer:
         layer = make(genesis, verify_transaction, log)
         if layer.tables is not None:
-            layer.tables.database.grow_by(grow)
+            layer.tables.database.share(databases)
         return layer
 
     return made

@@ -27,7 +27,7 @@ from validators.execution.run import BlockRun, Rules
 from validators.execution.schema import CALENDAR
 from validators.execution.tiers import Tiers
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
-from validators.execution.view import RecordCodec, View
+from validators.execution.view import StateCodec, View
 from validators.identity import TransactionVerifier
 from validators.state import Batch
 
@@ -83,7 +83,7 @@ def _compare(result: Result, executed: _Executed, before: Mapping[bytes, bytes])
 def _execute(case: BlockCase, values: Mapping[bytes, bytes], transactions: list[bytes]) -> _Executed:
     """Run the block by the validators' code on these values."""
     genesis, stored = case.genesis, StoredValues(values)
-    view = View(cast("Batch", stored), RecordCodec())
+    view = View(cast("Batch", stored), StateCodec())
     timestamp_ms = case.slot * genesis.slot_ms
     moment = Moment(case.height, case.slot, case.parent_slot, genesis.timebase, timestamp_ms, genesis.slot_ms)
     profile = view.get(CALENDAR, CALENDAR.key())

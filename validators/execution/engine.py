@@ -30,7 +30,7 @@ from validators.execution.schema import CALENDAR
 from validators.execution.tiers import Tiers
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys
 from validators.execution.validity import check_header, check_roots, check_transactions, seal
-from validators.execution.view import RecordCodec, View
+from validators.execution.view import StateCodec, View
 from validators.state import Batch, Database, Rebuilds, Snapshot, StateAudit, verify_root
 from validators.state.rules import StateRule
 
@@ -77,7 +77,7 @@ class Engine:
         self.on_executed: Callable[[Executed], None] = _look_away
         self.on_broken_off: Callable[[BrokenOff], None] = _look_away
         self._apply_mode = apply_mode or ApplyMode()
-        self._codec: Final = RecordCodec()
+        self._codec: Final = StateCodec()
         self._timer_keys, self._pools = TimerKeys(), PoolKeeper()
         first, genesis_header = build_genesis_state(genesis, programs, policies)
         self.genesis_digest: Final = header_digest(genesis_header)

@@ -21,7 +21,7 @@ from validators.execution.schema import (
     account_key,
     actor_key,
 )
-from validators.execution.view import RecordCodec, View
+from validators.execution.view import StateCodec, View
 from validators.execution.world import put_storage
 from validators.state import Database, mmr_root
 
@@ -38,7 +38,7 @@ def build_genesis_state(genesis: Genesis, programs: Programs, policies: Policies
             raise InvalidGenesisError(f"unknown program {actor.program!r}, expected one of {', '.join(programs)}")
     database = Database()
     batch = database.batch()
-    view = View(batch, RecordCodec())
+    view = View(batch, StateCodec())
     for key, record in _records(genesis, policies):
         view.set(key, record)
     for actor in genesis.actors:

@@ -18,7 +18,7 @@ _ABSENT: Final = msgspec.UNSET
 """Marks in the journal that a mapping had no entry for a key."""
 
 
-class RecordCodec:
+class StateCodec:
     """A validator's codec of records. It keeps no record: a decoded copy of the state took a quarter of the memory."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class View:
 
     __slots__ = ("_batch", "_codec", "_journal", "_read", "_written")
 
-    def __init__(self, batch: Batch, codec: RecordCodec) -> None:
+    def __init__(self, batch: Batch, codec: StateCodec) -> None:
         self._batch = batch
         self._codec = codec
         self._written: dict[bytes, object] = {}

@@ -19,6 +19,7 @@ from validators.state.errors import (
 )
 from validators.state.operations import Encoding
 from validators.state.roots import mmr_root, qmdb_root
+from validators.state.sharing import Sharing
 from validators.state.snapshot import Snapshot
 from validators.state.tree import Grown, GrowTree, grow_tree, growing_with
 from validators.state.verify import verify_key, verify_operation, verify_root
@@ -41,6 +42,7 @@ __all__ = [
     "PrunedLocation",
     "Rebuilds",
     "SealedBatch",
+    "Sharing",
     "Snapshot",
     "StaleBatch",
     "StateAudit",

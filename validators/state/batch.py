@@ -200,7 +200,7 @@ class Batch:
         floor = draft.raise_floor(steps + 1, ((ancestor.base.size, ancestor.operations) for ancestor in ancestors))
         draft.end(self.store.codec.encode_commit(metadata, floor))
         tip, nodes = extend_tree(self.base, draft.operations, floor, draft.active, grow=self.store.grow)
-        self.outcome = BatchOutcome(
+        outcome = BatchOutcome(
             tip=tip,
             operations=tuple(draft.operations),
             nodes=nodes,
@@ -213,6 +213,7 @@ class Batch:
             deleted=draft.deleted,
             created=draft.created,
         )
+        self.outcome = self.store.share(outcome)
         self.status = BatchStatus.MERKLEIZED
         return tip.root
 

@@ -19,6 +19,7 @@ from validators.state.errors import NotRetained, PrunedLocation, StaleBatch
 from validators.state.history import append_outcome, prune_store, rewind_store
 from validators.state.operations import Encoding, choose_codec, require_key
 from validators.state.proofs import prove_key, prove_operation, prove_root, prove_update
+from validators.state.sharing import Sharing
 from validators.state.snapshot import Snapshot, check_shape, restore_snapshot, take_snapshot
 from validators.state.store import Store, rebuild_indexes, rebuild_store
 from validators.state.tree import GrowTree
@@ -255,9 +256,9 @@ class Database:
         """The function that hashes the operations of batches; rebuilds and audits hash everything anew."""
         return self._store.grow
 
-    def grow_by(self, grow: GrowTree) -> None:
-        """Hash batches with `grow`, which may know their nodes already."""
-        self._store.grow = grow
+    def share(self, sharing: Sharing) -> None:
+        """Keep data that is equal to another database's once, and hash no batch that another database has hashed."""
+        sharing.adopt(self._store)
 
     def rebuild(self) -> None:
         """Rebuild every index, flag, tree node and the bitmap from the kept operations alone.

@@ -8,9 +8,10 @@ Values are not kept apart: a key's location leads to its operation, whose bytes 
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from operator import sub
+from typing import Any
 
 from validators.state.activity import Activity
 from validators.state.errors import CorruptLog
@@ -37,9 +38,13 @@ class Store:
         undos: The records that undo the last applied batches, oldest first, at most as many as are to be retained.
         epoch: Counts the events that can kill a branch; a batch checked in this epoch need not be checked again.
         grow: Hashes the operations of batches.
+        share: Returns an equal outcome of a batch that another database has, or the outcome itself.
     """
 
-    __slots__ = ("activity", "codec", "epoch", "flags", "grow", "levels", "locations", "log", "start", "tip", "undos")
+    __slots__ = (
+        *("__weakref__", "activity", "codec", "epoch", "flags", "grow", "levels", "locations", "log", "share", "start"),
+        *("tip", "undos"),
+    )
 
     def __init__(self, codec: OperationCodec, retain: int = 0) -> None:
         self.codec = codec
@@ -53,6 +58,7 @@ class Store:
         self.undos: deque[Undo] = deque(maxlen=retain)
         self.epoch = 0
         self.grow: GrowTree = grow_tree
+        self.share: Callable[[Any], Any] = _alone
 
     def find_value(self, key: bytes) -> bytes | None:
         """Return a key's committed value, or None."""
@@ -70,6 +76,11 @@ class Store:
             self.activity = Activity(self.tip, self.levels)
         self.activity.refresh(self.tip, self.flags, self.levels)
         return self.activity
+
+
+def _alone(outcome: object) -> object:
+    """Return the outcome itself: nothing is shared."""
+    return outcome
 
 
 def extend_tree(

@@ -19,7 +19,7 @@ from tests.properties.draws import Asked, Draw
 from validators.execution.heights import BranchHeights
 from validators.execution.schema import bucket_key
 from validators.execution.timers import NOTHING_READ, PoolKeeper, StateTimers, TimerKeys, Waiting
-from validators.execution.view import RecordCodec, View
+from validators.execution.view import StateCodec, View
 from validators.state import Batch
 
 _BLOCKS: Final = 7
@@ -117,7 +117,7 @@ class _Run:
 def check_timer_tables(draw: Draw) -> Asked:
     """Yield whether blocks leave the timers, the counts and the waiting list that their calls make."""
     profile = CalendarProfile(1 + draw(4), 1 + draw(4), draw(3))
-    codec, keys, pools = RecordCodec(), TimerKeys(), PoolKeeper()
+    codec, keys, pools = StateCodec(), TimerKeys(), PoolKeeper()
     none = _Plain({}, {}, {})
     blocks = [_Block(0, StoredValues(), BranchHeights(profile, 0), NOTHING_READ, none)]
     for _ in range(_BLOCKS):

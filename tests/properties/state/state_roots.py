@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from checker.oracle.from_scratch import canonical_root_of
-from network.memo import Memo
 from tests.properties.draws import Asked, Draw
 from tests.properties.state.log_forms import check_log_forms
 from tests.properties.state.reference_log import CHUNK, DIGEST, FORMS, ReferenceLog, Writes, draw_log
@@ -20,14 +19,13 @@ from validators.state import (
     Batch,
     Database,
     DeadBranch,
-    Grown,
     NotRetained,
     PrunedLocation,
     SealedBatch,
+    Sharing,
     Snapshot,
     StaleBatch,
     grow_tree,
-    growing_with,
     verify_root,
 )
 
@@ -129,8 +127,8 @@ class _Story:
         self.foreign: Batch | None = None
         self.left: _Open | None = None
         self.is_asked, self.is_due = draw(2) == 0, False
-        self._grow = growing_with(Memo[Grown](_KNOWN)) if draw(2) else grow_tree
-        self.database.grow_by(self._grow)
+        self._sharing = Sharing(_KNOWN) if draw(2) else None
+        self._share()
 
     @property
     def tip(self) -> ReferenceLog:
@@ -145,7 +143,10 @@ class _Story:
             "size, floor, live keys, start or batches retained of a state are others than its batches make",
             found == (plain.size, plain.floor, len(plain.places), self.start, self.retained),
         )
-        yield "a state does not hash as it was told to", database.grow is self._grow
+        yield (
+            "a state does not hash as it was told to",
+            database.grow is (self._sharing.grow if self._sharing else grow_tree),
+        )
         yield "a state holds other values than were written", [*database.items()] == sorted(plain.values.items())
         key = self.keys[self.draw(len(self.keys))]
         yield (
@@ -344,10 +345,14 @@ class _Story:
             self.database = open_snapshot(self.base, self.database.canonical_root, self.form, self.retain)
         else:
             self.database = open_log(self.tip.log[self.base_size :], self.form, self.retain, self.base)
-        self.database.grow_by(self._grow)
+        self._share()
         self.start = 0 if self.base is None else self.base.start
         self.tips, self.handles, self.left, self.retained = [self.tip], [], None, 0
         yield "a life begins with batches to take back", self.database.retained == 0
+
+    def _share(self) -> None:
+        if self._sharing is not None:
+            self.database.share(self._sharing)
 
     def drop(self) -> Asked:
         """Give a batch up, under which another one is open."""

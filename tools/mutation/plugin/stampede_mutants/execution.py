@@ -16,7 +16,7 @@ from validators.execution.heights import BranchHeights
 from validators.execution.mailbox import StateMailbox
 from validators.execution.schema import BURNED
 from validators.execution.timers import StateTimers
-from validators.execution.view import RecordCodec, View
+from validators.execution.view import StateCodec, View
 from validators.sync.follower import Follower
 
 _mutant = partial(mutant, area="execution")
@@ -29,7 +29,7 @@ CROWDED_MAILBOX: Final = (
 """Three games send messages to twelve players in each block, and a block has cycles for two of them."""
 
 
-@_mutant((RecordCodec, "decode"), (View, "flush"), kills=("equal-roots", "agreement"), cause="clean-up")
+@_mutant((StateCodec, "decode"), (View, "flush"), kills=("equal-roots", "agreement"), cause="clean-up")
 def record_of_another_fork(decode: Any, flush: Any) -> Any:
     """A decoded record is used although the state of this branch holds another one."""
     kept: dict[bytes, Any] = {}
