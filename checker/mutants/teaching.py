@@ -233,7 +233,7 @@ def offers_not_all(candidates: Any) -> Any:
     return some
 
 
-@mutant((screening, "verify_vote"), area="consensus", kills=("refusals",))
+@mutant((screening, "verify_vote"), area="consensus", kills=("refusals", "consensus"))
 def good_votes_refused(verify_vote: Any) -> Any:
     """A validator takes one in 16 votes for forged."""
     return lambda scheme, vote: vote.signature[0] % 16 != 0 and verify_vote(scheme, vote)

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from checker.checks import CHECKS, fallible
-from checker.mutants.mutant import MissingTargetError, mutant, original, validator_with
+from checker.families import FAMILY_OF
+from checker.mutants.mutant import MissingTargetError, mutant, name_of, original, validator_with
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
@@ -110,6 +111,20 @@ def test_every_check_that_a_mutant_names_exists():
 
     assert [each.name for each in MUTANTS if not each.kills] == []
     assert [name for each in MUTANTS for name in each.kills if name not in known] == []
+
+
+def test_a_mutant_of_an_engine_is_named_by_a_check_of_consensus():
+    """Views that are kept too long show in no answer of an engine: the family `memory` compares their number."""
+    targets = {each.name: [name_of(*target) for target in each.targets] for each in MUTANTS}
+    engines = [
+        each for each in MUTANTS if all(place.startswith("validators.consensus.") for place in targets[each.name])
+    ]
+    seen = {"agreement", "consensus", "durability"}
+
+    assert len(engines) > 15
+    assert [each.name for each in engines if not {FAMILY_OF[check] for check in each.kills} & seen] == [
+        "rounds-are-never-dropped"
+    ]
 
 
 @pytest.mark.parametrize("name", third_of(CATALOGUE))

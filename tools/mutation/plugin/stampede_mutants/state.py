@@ -90,7 +90,7 @@ def record_before_the_write(append_outcome: Any) -> Any:
     def append_and_keep(committed: Any, outcome: Any, graft: Any) -> None:
         before = committed.read_operations(outcome.superseded)
         append_outcome(committed, outcome, graft)
-        for key, operation in zip(outcome.displaced, before, strict=True):
+        for key, operation in zip(outcome.displaced, before, strict=False):
             if key in committed.locations:
                 committed.log[committed.locations[key] - committed.start] = operation
 
