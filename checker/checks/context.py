@@ -18,6 +18,7 @@ from checker.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOu
 from checker.record.cold_replay import ColdReplay
 from checker.record.engine_calls import RecordedLife
 from checker.record.final_blocks import FinalChain
+from checker.results import CheckResult
 from validators.derived import Derived
 from validators.execution import Genesis
 from validators.mempool.pool import Pooled
@@ -57,6 +58,7 @@ class RunEnd:
         derived: The derived state of each replica that serves, by number.
         unreadable: Replicas whose memory could not be read, and why.
         cold: The cold replay, or None if there was none.
+        oracle: The oracle's result where the judging process has asked it beside the run, otherwise None.
         record: The run directory as it is being written, with the executed blocks, or None.
         recoveries: Counts of recovery events of all replicas, by name.
         replica_modes: By observer, the number of acts of its replica mode.
@@ -77,6 +79,7 @@ class RunEnd:
     derived: Mapping[int, Sequence[Derived]] = field(default_factory=dict)
     unreadable: Mapping[int, str] = field(default_factory=dict)
     cold: ColdReplay | None = None
+    oracle: CheckResult | None = None
     record: Path | None = None
     recoveries: Mapping[str, int] = field(default_factory=dict)
     replica_modes: Mapping[str, int] = field(default_factory=dict)

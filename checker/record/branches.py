@@ -4,7 +4,7 @@ Memory holds a small entry for each block; its bytes stand in branches.msgpack a
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -64,13 +64,37 @@ class ExecutedBlocks:
 
 @dataclass(slots=True)
 class _Entry:
-    """One block: its digest, its place in the file, and the validators that kept and refused it."""
+    """One block: its digest, a function that reads it, and the validators that kept and refused it."""
 
     digest: bytes
-    offset: int
+    read: Callable[[], bytes]
     kept_by: int | None = None
     refused_by: int | None = None
     reason: str = ""
+
+
+class BlocksByParent:
+    """Executed blocks by their parents."""
+
+    def __init__(self) -> None:
+        self._by_parent: dict[bytes, dict[bytes, _Entry]] = {}
+
+    def add(self, record: BranchRecord, read: Callable[[], bytes]) -> None:
+        """Add a record, whose block `read` reads when the oracle asks for it."""
+        siblings = self._by_parent.setdefault(record.parent, {})
+        # A refused block need not hold the transactions of its header.
+        entry = siblings.setdefault(_identity(record.block), _Entry(record.digest, read))
+        if record.refusal:
+            entry.refused_by, entry.reason = record.node, record.refusal
+        else:
+            entry.kept_by = record.node
+
+    def on(self, parent: bytes) -> "Iterator[OracleBranch]":
+        """Yield the blocks that were executed on a parent, in the order of their first execution."""
+        from checker.oracle.branches import OracleBranch  # noqa: PLC0415 - only the oracle asks
+
+        for entry in self._by_parent.get(parent, {}).values():
+            yield OracleBranch(entry.digest, entry.read, entry.kept_by, entry.refused_by, entry.reason)
 
 
 class BranchIndex:
@@ -82,23 +106,11 @@ class BranchIndex:
 
     def __init__(self, directory: Path) -> None:
         self._directory: Final = directory
-        self._by_parent: dict[bytes, dict[bytes, _Entry]] = {}
+        blocks = BlocksByParent()
         for offset, record in read_branches(directory):
-            siblings = self._by_parent.setdefault(record.parent, {})
-            # A refused block need not hold the transactions of its header.
-            entry = siblings.setdefault(_identity(record.block), _Entry(record.digest, offset))
-            if record.refusal:
-                entry.refused_by, entry.reason = record.node, record.refusal
-            else:
-                entry.kept_by = record.node
-
-    def executed_on(self, parent: bytes) -> "Iterator[OracleBranch]":
-        """Yield the blocks that were executed on a parent, in the order of their first execution."""
-        from checker.oracle.branches import OracleBranch  # noqa: PLC0415 - only the oracle asks
-
-        for entry in self._by_parent.get(parent, {}).values():
-            read = partial(self._read, entry.offset)
-            yield OracleBranch(entry.digest, read, entry.kept_by, entry.refused_by, entry.reason)
+            blocks.add(record, partial(self._read, offset))
+        self.executed_on: Final = blocks.on
+        """Yields the blocks that were executed on a parent."""
 
     def _read(self, offset: int) -> bytes:
         with open_file(self._directory, BRANCHES) as opened:

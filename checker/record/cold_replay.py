@@ -16,7 +16,8 @@ with the runs, but is not fresh for each run.
 import argparse
 import subprocess
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -133,6 +134,56 @@ def replay_directory(directory: Path, values_at: Collection[int] = ()) -> ColdRe
         return ColdReplay(roots=tuple(roots), values=values, error=_explain(error, len(roots)))
     values.setdefault(engine.finalized.height, dict(engine.database.items()))
     return ColdReplay(roots=tuple(roots), values=values)
+
+
+class ReplayedChain:
+    """A cold replay that is given one block after another; any error on the way is part of its result.
+
+    Args:
+        genesis: The encoded genesis.
+    """
+
+    def __init__(self, genesis: bytes) -> None:
+        self._roots: list[bytes] = []
+        self._values: dict[int, dict[bytes, bytes]] = {}
+        self._error = ""
+        self._engine: Engine
+        with self._noting_errors():
+            decoded = msgspec.msgpack.decode(genesis, type=Genesis)
+            self._engine = Engine(decoded, programs=PROGRAMS, verify_transaction=TransactionVerifier())
+            self._roots.append(self._engine.database.canonical_root)
+
+    def add(self, block: bytes, values_at: Collection[int] = ()) -> None:
+        """Execute and finalize the encoded block of the next height; do nothing after an error."""
+        if self._error:
+            return
+        with self._noting_errors():
+            executed = self._engine.execute(decode_block(block))
+            self._engine.finalize(executed.digest)
+            self._roots.append(self._engine.database.canonical_root)
+            self.keep_values(values_at)
+
+    def keep_values(self, values_at: Collection[int]) -> None:
+        """Keep all values of the present state, if its height is among these."""
+        if not self._error and self._engine.finalized.height in values_at:
+            self._values[self._engine.finalized.height] = dict(self._engine.database.items())
+
+    def lacks(self, values_at: Iterable[int]) -> bool:
+        """Whether the replay has passed one of these heights without keeping its values."""
+        return any(height < len(self._roots) and height not in self._values for height in values_at)
+
+    def result(self) -> ColdReplay:
+        """Return the result so far, with the values of the last height unless an error ended the replay."""
+        if not self._error:
+            self.keep_values([self._engine.finalized.height])
+        return ColdReplay(roots=tuple(self._roots), values=self._values, error=self._error)
+
+    @contextmanager
+    def _noting_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - a replay that breaks is a finding about the chain, whatever broke it
+            self._error = _explain(error, len(self._roots))
 
 
 def replay_heights(directory: Path) -> Iterator[Engine]:

@@ -21,8 +21,9 @@ from cluster.campaign.results_db import SCRIPT, WORKLOAD, SeedResult
 from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
 from cluster.scenario.load import decode_scenario
+from cluster.verdict.beside import COLD_HASH_SEED
 from cluster.verdict.determinism import RepeatWorker
-from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
+from cluster.verdict.pipeline import run_pipeline
 from cluster.verdict.result import PipelineResult
 from network.outcome import RunFailedError
 

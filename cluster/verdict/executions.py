@@ -1,11 +1,15 @@
-"""Observers of every block that the engines of a run execute."""
+"""Observers of a run: of every block that its engines execute, and of the events and blocks that its checks get."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from checker.results import CheckResult
+from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import AppliedResult
+from cluster.verdict.monitor import Monitor
+from network.events import Event
 from validators.execution import BrokenOff, Executed, ExecutionLayer, Genesis, Transaction
 from validators.restored import EMPTY_LOG, RestoredLog
 from validators.settings import ValidatorFactory
@@ -31,6 +35,29 @@ class AnsweringWitness(RunWitness, Protocol):
     def answer(  # noqa: D102
         self, decisive: CheckResult | None, checks: Sequence[CheckResult], log: bytes
     ) -> tuple[str, ...]: ...
+
+
+def hooks_of(
+    cluster: Cluster, monitor: Monitor, progress: LiveProgress, witnesses: Sequence[RunWitness]
+) -> tuple[Callable[[Event], None], Callable[[int, AppliedResult], None]]:
+    """Return the functions that pass events and applied blocks to the checks, witnesses, and the live view."""
+    for witness in witnesses:
+        witness.attach(cluster)
+    watch_executions(cluster, monitor.context.honest, monitor.executed, *witnesses)
+    progress.begin(cluster.scenario)
+
+    def observe(event: Event) -> None:
+        monitor.suite.observe(event)
+        progress.observe(event)
+
+    def apply(node: int, executed: AppliedResult) -> None:
+        monitor.applied(node, executed)
+        if isinstance(executed, Executed):
+            for witness in witnesses:
+                witness.applied(node, executed)
+        progress.applied(node, executed.summary.waiting_live, executed.summary.waiting_dead)
+
+    return observe if progress.is_watching else monitor.suite.observe, apply
 
 
 def watch_executions(cluster: Cluster, nodes: Iterable[int], *observers: ExecutionObserver) -> None:

@@ -1,5 +1,6 @@
 """The monitor of a run: hands what happens to the checks while it goes on, and keeps the chain for the record."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from checker.coverage.collector import RuleCoverage
 from checker.coverage.situations import Situations
 from checker.observations import AppliedBlock
 from checker.record.branches import ExecutedBlocks
-from checker.record.final_blocks import FinalChain, final_block
+from checker.record.final_blocks import FinalBlock, FinalChain, final_block
 from checker.record.streams import BranchRecord, OldestWait
 from cluster.outside.blocks import OutsideBlock
 from cluster.runtime.cluster import Cluster
@@ -42,6 +43,8 @@ class Monitor:
         waits: Of each final block the oldest waits of its timers, by class of tip.
         executed: The executed blocks, final or not, that were not written yet.
         keep: Where they go as soon as one more is final; they are not held in memory.
+        on_final: Gets each final block as soon as one replica has applied it.
+        on_settled: Gets a height once all honest replicas have applied it.
         rules: Counts the coverage points of the rules that the run reaches.
         situations: Collects the situations of replicas that follow each other.
     """
@@ -60,7 +63,10 @@ class Monitor:
     last: dict[int, AppliedResult] = field(default_factory=dict)
     exits: dict[int, list[int]] = field(default_factory=dict)
     executed: ExecutedBlocks = field(default_factory=ExecutedBlocks)
-    keep: Callable[[BranchRecord], object] = field(default=lambda _record: None)
+    keep: list[Callable[[BranchRecord], object]] = field(default_factory=list)
+    on_final: Callable[[FinalBlock], object] = field(default=lambda _final: None)
+    on_settled: Callable[[int], object] = field(default=lambda _height: None)
+    reached: Counter[int] = field(default_factory=Counter)
 
     @property
     def chain(self) -> FinalChain:
@@ -74,7 +80,8 @@ class Monitor:
     def keep_executed(self) -> None:
         """Hand on the blocks that were executed since the last time."""
         for record in self.executed.take():
-            self.keep(record)
+            for keep in self.keep:
+                keep(record)
 
     def applied(self, node: int, executed: AppliedResult) -> None:
         """See a block that a replica applied."""
@@ -86,18 +93,29 @@ class Monitor:
         applied = _as_applied(node, executed)
         self.suite.applied(applied)
         if header.height == len(self.chain) + 1:
-            self.chain.append(final_block(executed, applied.block))
+            final = final_block(executed, applied.block)
+            self.chain.append(final)
+            self.on_final(final)
             self.waits.append(self._follow(executed) if isinstance(executed, Executed) else ())
             self.situations.finalize(executed.summary.waiting_live, executed.summary.waiting_dead)
         self.roots.append((node, header.height, executed.digest, root))
         if node in self.last and header.height <= self.last[node].header.height:
             # Applied before, by an earlier life whose disk has lost it.
             return
+        self._settle(self.last[node].header.height if node in self.last else 0, header.height)
         self.last[node] = executed
         counts = self.exits.setdefault(node, [0, 0, 0])
         summary = executed.summary
         for index, count in enumerate((summary.fired, summary.expired, summary.insolvent)):
             counts[index] += count
+
+    def _settle(self, before: int, height: int) -> None:
+        """Note that an honest replica has finalized all heights above `before` up to one."""
+        for each in range(before + 1, height + 1):
+            self.reached[each] += 1
+            if self.reached[each] == len(self.context.honest):
+                del self.reached[each]
+                self.on_settled(each)
 
     def _follow(self, executed: Executed) -> tuple[OldestWait, ...]:
         """Follow the chain of the project's own engine by one block; return the oldest waits after it."""

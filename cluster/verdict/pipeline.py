@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
@@ -17,6 +16,7 @@ from checker.checks.consensus import EqualConsensus
 from checker.checks.context import RunEnd
 from checker.checks.expected_reports import ExpectedReports
 from checker.coverage.collector import RuleHit
+from checker.judging import JudgingProcess
 from checker.record.cold_replay import ColdReplay, ColdReplayer, run_cold_replay
 from checker.record.engine_calls import encoded_calls
 from checker.record.manifest import REOPENED, REPORT
@@ -30,10 +30,11 @@ from cluster.outside.hosting.run import applications_of
 from cluster.runtime.cluster import Cluster, ClusterRun
 from cluster.runtime.data_directory import DataDirectory
 from cluster.runtime.failures import AT_FAILURE, BY_PLUGIN
-from cluster.runtime.hooks import AppliedResult, RunHooks
+from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.verdict.executions import AnsweringWitness, RunWitness, watch_executions
+from cluster.verdict.beside import COLD_HASH_SEED, judging_of
+from cluster.verdict.executions import AnsweringWitness, RunWitness, hooks_of
 from cluster.verdict.facts import derived_of, read_back_of
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, slowed_of, work_of
 from cluster.verdict.monitor import Monitor, make_monitor
@@ -41,15 +42,10 @@ from cluster.verdict.result import PipelineResult
 from cluster.verdict.watchdog import Watchdog, patience_seconds
 from faults import FaultEffect
 from network.collector import rare_collections
-from network.events import Event
 from network.interrupts import came_of_interrupt, interrupts_noted
 from network.plugin_errors import take_notes
 from network.words import counted
-from validators.execution import Executed
 from validators.settings import ValidatorFactory
-
-COLD_HASH_SEED: Final = 90_125
-"""The cold replay's PYTHONHASHSEED: any but the run's own."""
 
 
 @rare_collections()
@@ -73,9 +69,9 @@ def run_pipeline(
     """Run a scenario and check the run; `runs` is where the run directory goes, None writes none that stays.
 
     `keeps` says whether a run is worth its directory, `has_page` whether that has a page. `data` gives the validators
-    real disks. `extra` adds a check before the record is written; `command` repeats the run; `replay` makes the cold
-    replay, in a fresh process unless it is given. `witnesses` see every execution beside the checks; `explains` is one
-    more, which says why a run went wrong.
+    real disks. `extra` adds a check before the record is written; `command` repeats the run. `replay` makes the cold
+    replay; unless it is given, another process replays and judges the blocks while the run goes on. `witnesses` see
+    every execution beside the checks; `explains` is one more, which says why a run went wrong.
 
     Raises:
         network.outcome.RunFailedError: The test bed itself broke.
@@ -86,11 +82,12 @@ def run_pipeline(
     """
     take_notes()
     path, is_resumed = (None, False) if data is None else (data.path, data.start_us > 0)
-    with applications_of(scenario, seed, path, calls, is_resumed=is_resumed) as applications:
+    with ExitStack() as stack:
+        applications = stack.enter_context(applications_of(scenario, seed, path, calls, is_resumed=is_resumed))
         cluster = Cluster(scenario, seed, factories=factories or {}, data=data, applications=applications)
-        seen_by = (*witnesses, explains) if explains is not None else witnesses
-        steps = _steps_of(cluster, progress, replay=replay or run_cold_replay, extra=extra, witnesses=seen_by)
-        steps = replace(steps, explains=explains)
+        steps = _steps_of(cluster, progress, replay=replay, extra=extra, witnesses=witnesses, explains=explains)
+        if replay is None:
+            steps = replace(steps, judges=judging_of(cluster, steps.monitor, stack))
         name = _name_of(scenario, seed, data)
         if runs is None:
             with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
@@ -108,13 +105,15 @@ def _steps_of(
     cluster: Cluster,
     progress: LiveProgress,
     *,
-    replay: ColdReplayer,
+    replay: ColdReplayer | None,
     extra: Callable[["PipelineResult"], CheckResult] | None,
     witnesses: Sequence[RunWitness],
+    explains: AnsweringWitness | None,
 ) -> "_Steps":
     """Return the steps of a run that has not begun, and let the checks see it."""
     monitor = make_monitor(cluster)
-    on_event, on_applied = _hooks_of(cluster, monitor, progress, witnesses)
+    seen_by = witnesses if explains is None else (*witnesses, explains)
+    on_event, on_applied = hooks_of(cluster, monitor, progress, seen_by)
     cluster.hooks = RunHooks(
         on_event=on_event,
         on_applied=on_applied,
@@ -122,7 +121,7 @@ def _steps_of(
         on_reorg=monitor.reorganized,
         on_leave=monitor.situations.leave,
     )
-    return _Steps(cluster, monitor, progress, replay, extra)
+    return _Steps(cluster, monitor, progress, replay or run_cold_replay, extra, explains)
 
 
 def _run_and_keep(
@@ -158,29 +157,6 @@ def _name_of(scenario: Scenario, seed: int, data: DataDirectory | None) -> str:
     return f"{scenario.name}-{seed}{reopened}"
 
 
-def _hooks_of(
-    cluster: Cluster, monitor: Monitor, progress: LiveProgress, witnesses: Sequence[RunWitness]
-) -> tuple[Callable[[Event], None], Callable[[int, AppliedResult], None]]:
-    """Return the functions that pass events and applied blocks to the checks, witnesses, and the live view."""
-    for witness in witnesses:
-        witness.attach(cluster)
-    watch_executions(cluster, monitor.context.honest, monitor.executed, *witnesses)
-    progress.begin(cluster.scenario)
-
-    def observe(event: Event) -> None:
-        monitor.suite.observe(event)
-        progress.observe(event)
-
-    def apply(node: int, executed: AppliedResult) -> None:
-        monitor.applied(node, executed)
-        if isinstance(executed, Executed):
-            for witness in witnesses:
-                witness.applied(node, executed)
-        progress.applied(node, executed.summary.waiting_live, executed.summary.waiting_dead)
-
-    return observe if progress.is_watching else monitor.suite.observe, apply
-
-
 def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *, has_page: bool) -> None:
     writer.write_verdict(document := result.as_json(command))
     if has_page:
@@ -204,11 +180,12 @@ class _Steps:
     replay: ColdReplayer
     repeat: Callable[[PipelineResult], CheckResult] | None
     explains: AnsweringWitness | None = None
+    judges: JudgingProcess | None = None
 
     def run_into(self, writer: RecordWriter) -> ClusterRun:
         """Run, and write what the run was."""
         scenario = self.cluster.scenario
-        self.monitor.keep = writer.add_branch
+        self.monitor.keep.append(writer.add_branch)
         with Watchdog(self._count, f"{scenario.name} seed {self.cluster.seed}", seconds=patience_seconds(scenario)):
             run = self.cluster.run()
         self._write_chain(run, writer)
@@ -311,7 +288,9 @@ class _Steps:
         derived = derived_of(run)
         readbacks, unreadable = read_back_of(run)
         self.progress.note("replaying the chain in a fresh process")
-        cold = self._replay_cold(record, {readback.height for readback in readbacks})
+        heights = {readback.height for readback in readbacks}
+        judged = None if self.judges is None else self.judges.result(heights)
+        cold = self._replay_cold(record, heights) if judged is None else judged.cold
         self.progress.note("judging")
         if (asked := self.cluster.applications) is not None:
             self.progress.note("asking the application again")
@@ -325,6 +304,7 @@ class _Steps:
             derived=derived,
             unreadable=unreadable,
             cold=cold,
+            oracle=None if judged is None else judged.oracle,
             record=record,
             recoveries=recoveries_of(run),
             replica_modes=replica_modes_of(run),

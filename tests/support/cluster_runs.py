@@ -8,7 +8,8 @@ from cluster.live.progress import LiveProgress
 from cluster.runtime.cluster import Cluster
 from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
-from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
+from cluster.verdict.beside import COLD_HASH_SEED
+from cluster.verdict.pipeline import run_pipeline
 
 
 @cache

@@ -14,7 +14,8 @@ from cluster.runtime.cluster import Cluster
 from cluster.runtime.data_directory import open_data_directory
 from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
-from cluster.verdict.pipeline import COLD_HASH_SEED, run_pipeline
+from cluster.verdict.beside import COLD_HASH_SEED
+from cluster.verdict.pipeline import run_pipeline
 from faults import FaultEffect
 from faults.events import Crashed, Restarted
 from faults.injection.steps import Edge

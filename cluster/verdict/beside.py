@@ -1,0 +1,34 @@
+"""The judging process of a run: what it is told, and for which runs there is one."""
+
+from contextlib import ExitStack
+from typing import Final
+
+import msgspec
+
+from checker.judging import ExecutedFrame, FinalFrame, JudgingProcess, OpeningFrame, SettledFrame
+from cluster.runtime.cluster import Cluster
+from cluster.verdict.monitor import Monitor
+
+COLD_HASH_SEED: Final = 90_125
+"""The PYTHONHASHSEED of the judging process and of the cold replay: any but the run's own."""
+
+
+def judging_of(cluster: Cluster, monitor: Monitor, stack: ExitStack) -> JudgingProcess | None:
+    """Return the process that judges a run while it goes on, until `stack` is closed; None where there is none.
+
+    A run that goes on from real disks has no block of height 1, and an outside application is replayed by itself.
+    """
+    genesis, scenario = monitor.context.genesis, cluster.scenario
+    if cluster.data is not None or cluster.applications is not None or genesis is None:
+        return None
+    opening = OpeningFrame(msgspec.msgpack.encode(genesis), scenario.plugins, scenario.oracle == "on")
+    try:
+        judging = JudgingProcess(opening, COLD_HASH_SEED)
+    except OSError:
+        # No room for its file, or for a process: the run is judged when it is over.
+        return None
+    stack.callback(judging.close)
+    monitor.keep.append(lambda record: judging.send(ExecutedFrame(record)))
+    monitor.on_final = lambda final: judging.send(FinalFrame(final))
+    monitor.on_settled = lambda height: judging.send(SettledFrame(height))
+    return judging
