@@ -24,12 +24,11 @@ from typing import IO, Final, TypeAlias
 
 import msgspec
 
-from checker.checks.oracle import oracle_block
 from checker.oracle.branches import OracleBranch
 from checker.oracle.replay import judge_oracle
 from checker.record.branches import BlocksByParent
 from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, ReplayedChain
-from checker.record.final_blocks import FinalBlock
+from checker.record.final_blocks import FinalBlock, oracle_block
 from checker.record.plugins import load_plugins
 from checker.record.program import module_process
 from checker.record.streams import BranchRecord

@@ -2,19 +2,15 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from checker.checks.check import Check
 from checker.oracle import NAME
 from checker.record.branches import BranchIndex
-from checker.record.final_blocks import FinalBlock, final_block
+from checker.record.final_blocks import FinalBlock, final_block, oracle_block
 from checker.results import CheckResult
 from validators.execution import Executed, Genesis
-
-if TYPE_CHECKING:
-    from checker.oracle.replay import OracleBlock
 
 
 class EqualOracle(Check):
@@ -68,16 +64,3 @@ def judge_final_blocks(
     blocks = (oracle_block(final, has_tables=has_tables) for final in chain)
     executed_on: ExecutedOn = no_branches if record is None else BranchIndex(record).executed_on
     return judge_oracle(msgspec.msgpack.encode(genesis), blocks, executed_on)
-
-
-def oracle_block(final: FinalBlock, *, has_tables: bool = True) -> "OracleBlock":
-    """Return a final block as the oracle takes it; without tables, receipts and roots alone are compared."""
-    from checker.oracle.replay import OracleBlock  # noqa: PLC0415
-
-    return OracleBlock(
-        block=final.encoded,
-        receipts=final.receipts,
-        changes=final.changes if has_tables else None,
-        counts=msgspec.structs.asdict(final.summary) if has_tables else {},
-        phases=[(entry.phase, entry.counts) for entry in final.phases] if has_tables else None,
-    )

@@ -6,7 +6,7 @@ bounded for any length of a run. The file belongs to this process alone and has 
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Protocol, overload
+from typing import TYPE_CHECKING, Final, Protocol, overload
 
 import msgspec
 
@@ -22,6 +22,9 @@ from validators.execution import (
 )
 from validators.execution.blocks import decode_block, encode_block
 from validators.execution.phases import PhaseEntry
+
+if TYPE_CHECKING:
+    from checker.oracle.replay import OracleBlock
 
 HOT_BLOCKS: Final = 256
 """Blocks in memory from which on the older half of them goes to the file."""
@@ -97,6 +100,19 @@ def final_block(executed: BlockResult, encoded: bytes = b"") -> FinalBlock:
         changes=executed.changes,
         summary=executed.summary,
         phases=executed.phases,
+    )
+
+
+def oracle_block(final: FinalBlock, *, has_tables: bool = True) -> "OracleBlock":
+    """Return a final block as the oracle takes it; without tables, receipts and roots alone are compared."""
+    from checker.oracle.replay import OracleBlock  # noqa: PLC0415 - only the oracle asks
+
+    return OracleBlock(
+        block=final.encoded,
+        receipts=final.receipts,
+        changes=final.changes if has_tables else None,
+        counts=msgspec.structs.asdict(final.summary) if has_tables else {},
+        phases=[(entry.phase, entry.counts) for entry in final.phases] if has_tables else None,
     )
 
 
