@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from network.memo import Memo
 from scheduler import MAX_U63, keccak256
 from validators.execution.errors import InvalidEncodingError
 
@@ -159,6 +160,10 @@ _SEALED: Final = b"\x93"
 """The first byte of an array of three elements; a block without a seal is an array of two."""
 
 
+_known: Final = Memo[Transaction](4_096, 16 * 1024 * 1024)
+"""The latest transactions: each validator decodes each of them for its pool, its proposals and its executions."""
+
+
 def encode_transaction(transaction: Transaction) -> bytes:
     """Return the one encoding of a transaction."""
     return msgspec.msgpack.encode(transaction)
@@ -170,7 +175,11 @@ def decode_transaction(encoded: bytes, limit: int = TRANSACTION_BYTES_MAX) -> Tr
     Raises:
         InvalidEncodingError: Oversize, malformed, or not canonical.
     """
-    return _decode(encoded, Transaction, limit)
+    known = _known.find(encoded)
+    if known is None or len(encoded) > limit:
+        known = _decode(encoded, Transaction, limit)
+        _known.keep(encoded, known)
+    return known
 
 
 def encode_block(block: Block) -> bytes:

@@ -1,6 +1,7 @@
 """`[chain]` of a scenario: the rules of its chain, with the configurations of timers and timer lane at genesis."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_args, get_type_hints
 
 import msgspec
@@ -203,6 +204,7 @@ def is_of_lane(kind: type[Parameters] | None) -> bool:
     return kind is not None and issubclass(kind, LaneConfig)
 
 
+@lru_cache(64)
 def parameters_section(kind: type[Parameters] | None) -> type[msgspec.Struct]:
     """Return the form of `[chain.policy_parameters]` for the parameters of a policy."""
     elsewhere = LaneConfig.__struct_fields__ if is_of_lane(kind) else ()
