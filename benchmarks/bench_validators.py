@@ -36,7 +36,7 @@ SIZES: Final = ((4, 40), (16, 12), (64, 3))
 """Validators, and the height that a run goes to."""
 
 REPEATS: Final = 3
-RATIO_MAX: Final = 4.0
+RATIO_MAX: Final = 5.0
 _NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 
 

@@ -1,10 +1,10 @@
 """The cost of a plan before it is run: blocks, events, memory and seconds, from arithmetic alone.
 
-The coefficients were fitted on 2026-11-22 to `run --json` of calm (4, 10 and 16 validators), outage-storm, congestion
-and calm with 500 actors. A further fit used calm with links cut and opened every millisecond and a restart every 10 ms.
-On one core with CPython 3.11, the seconds of these runs are right within a factor of two. Blocks and events are right
-for every shipped scenario, except for the exceptions that the test names (tests/test_scenarios.py). No workload and no
-edge of a fault is built: the estimate for a plan of 10^8 timers takes no longer.
+The coefficients were fitted on 2026-11-29 to the processor time of judged runs: calm with 4 to 100 validators,
+outage-storm, congestion and ten more scenarios. A further fit used calm with links cut and opened every millisecond and
+a restart every 10 ms. On one core with CPython 3.11, the seconds of these runs are right within a factor of two. Blocks
+and events are right for every shipped scenario but for the exceptions that tests/test_scenarios.py names. No workload and no edge
+of a fault is built: the estimate for a plan of 10^8 timers takes no longer.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,10 @@ _BLOCKS_AFTER_EDGE: Final = 2
 """The fewest blocks of a run after the end of its faults."""
 
 _EVENTS_PER_TRANSACTION: Final = 3
-_MICROSECONDS_PER_EVENT: Final = 200
+_MICROSECONDS_PER_EVENT: Final = 35
+_MICROSECONDS_PER_BLOCK: Final = 4_000
+"""Of a block on a replica: building or executing it, and judging it."""
+
 MICROSECONDS_PER_TIMER: Final = 170
 """Half of it for its arrival, and half for its departure."""
 
@@ -56,9 +59,9 @@ _EVENTS_PER_OUTAGE: Final = 12
 _HEALING_MS: Final = 20_000
 """Until finality has come back after the last fault, as an estimate."""
 
-_BASE_SECONDS: Final = 2
+_BASE_SECONDS: Final = 1
 _BASE_BYTES: Final = 70 << 20
-_BYTES_PER_EVENT: Final = 700
+_BYTES_PER_EVENT: Final = 450
 _BYTES_PER_TIMER: Final = 5_000
 _COPIES_OF_A_PAYLOAD: Final = 3
 """Transaction, state and log of each replica hold it."""
@@ -93,7 +96,8 @@ def estimate_cost(scenario: Scenario) -> PlanCost:
     faults = _enabled(scenario).values()
     outages = sum(fault.outages(replicas) for fault in faults)
     edges = sum(fault.moments() for fault in faults) + 2 * outages
-    microseconds = events * _MICROSECONDS_PER_EVENT + replicas * total.timers * MICROSECONDS_PER_TIMER
+    microseconds = events * _MICROSECONDS_PER_EVENT + replicas * course.blocks * _MICROSECONDS_PER_BLOCK
+    microseconds += replicas * total.timers * MICROSECONDS_PER_TIMER
     microseconds += edges * _MICROSECONDS_PER_EDGE + outages * _MICROSECONDS_PER_OUTAGE
     events += edges + outages * _EVENTS_PER_OUTAGE
     memory = _BASE_BYTES + events * _BYTES_PER_EVENT
