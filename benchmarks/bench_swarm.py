@@ -34,7 +34,7 @@ REPEATS: Final = 2
 DIGEST_SHARE_MAX_PERCENT: Final = 5
 MEDIAN_MAX_MS: Final = 2_000
 PER_HOUR_MIN: Final = 9_000
-"""Twice the most that two cores had at `c0bd3c5`; a core by itself has half of it to do."""
+"""On two cores; a core by itself has half of it to do."""
 
 THOROUGH_SHARE_MAX_PERCENT: Final = 10
 

@@ -3,8 +3,9 @@
 The coefficients were fitted on 2026-11-29 to the processor time of judged runs: calm with 4 to 100 validators,
 outage-storm, congestion and ten more scenarios. A further fit used calm with links cut and opened every millisecond and
 a restart every 10 ms. On one core with CPython 3.11, the seconds of these runs are right within a factor of two. Blocks
-and events are right for every shipped scenario but for the exceptions that tests/test_scenarios.py names. No workload and no edge
-of a fault is built: the estimate for a plan of 10^8 timers takes no longer.
+and events are right for every shipped scenario but for the exceptions that tests/test_scenarios.py names.
+
+No workload and no edge of a fault is built: the estimate for a plan of 10^8 timers takes no longer.
 """
 
 from collections.abc import Iterator
