@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.figures import head_figures
+from benchmarks.figures import DETAIL, head_figures
 from checker.record.root import PROJECT_ROOT
 
 FOLDER: Final = PROJECT_ROOT / "benchmarks"
@@ -163,7 +163,8 @@ def _section(name: str, arguments: Sequence[str], printed: str, seconds: float) 
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=False, capture_output=True, text=True)  # noqa: S607
     command = shlex.join(["python", "-m", f"benchmarks.{name}", *arguments])
     paragraphs.append(f"Printed by `{command}` at {commit.stdout.strip() or 'an unknown commit'}, in {seconds:.0f} s.")
-    return "\n".join([f"## {BENCHMARKS[name]}", "", "\n\n".join(paragraphs), "", "```", printed.rstrip(), "```", ""])
+    kept = "\n".join(line for line in printed.splitlines() if not line.endswith(DETAIL))
+    return "\n".join([f"## {BENCHMARKS[name]}", "", "\n\n".join(paragraphs), "", "```", kept.rstrip(), "```", ""])
 
 
 def _head(figures: Mapping[str, str], failed: Mapping[str, int]) -> str:

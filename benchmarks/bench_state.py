@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from trie.hexary import HexaryTrie
 
-from benchmarks.figures import head_line
+from benchmarks.figures import DETAIL, head_line
 from validators.state import Database, activity, mmr, tree
 
 Print: TypeAlias = Callable[[str], None]
@@ -55,16 +55,18 @@ def run(show: Print = print, trie_keys: int = _TRIE_KEYS) -> None:
     rewinds: list[float] = []
     update_ns: dict[int, int] = {}
     for count in _KEYS:
-        bench = StateBench(count)
+        bench, detail = StateBench(count), DETAIL * (count != _KEYS[-1])
         for block in _BLOCKS:
             figures = bench.measure(block)
             ratios[block].append(figures.ratio)
             update_ns[count] = figures.update_ns
-            show(f"  {count:9,d} keys, blocks of {block:6,d}  {figures.line}{_judge(figures.ratio, _RATIO_MAX, 'x')}")
+            show(
+                f"  {count:9,d} keys, blocks of {block:6,d}  {figures.line}{_judge(figures.ratio, _RATIO_MAX, 'x')}{detail}"
+            )
         rewind_ms, line = bench.measure_rewind()
         rewinds.append(rewind_ms)
-        show(f"  {count:9,d} keys: {line}")
-        show(f"  {count:9,d} keys: {bench.measure_drop()}; {bench.measure_memory()}")
+        show(f"  {count:9,d} keys: {line}{detail}")
+        show(f"  {count:9,d} keys: {bench.measure_drop()}; {bench.measure_memory()}{detail}")
         if count == trie_keys:
             show(f"  {_measure_trie(count, update_ns[count])}")
         del bench

@@ -6,6 +6,9 @@ They go by what is printed, because a page may have sections of several days, an
 import re
 from typing import Final
 
+DETAIL: Final = "\t"
+"""The end of a printed line that the page leaves out: of several sizes the page has the greatest."""
+
 _LINE: Final = re.compile(r"^head table, ([a-z]+): (.*)$", re.MULTILINE)
 
 
