@@ -60,9 +60,8 @@ def run(show: Print = print, trie_keys: int = _TRIE_KEYS) -> None:
             figures = bench.measure(block)
             ratios[block].append(figures.ratio)
             update_ns[count] = figures.update_ns
-            show(
-                f"  {count:9,d} keys, blocks of {block:6,d}  {figures.line}{_judge(figures.ratio, _RATIO_MAX, 'x')}{detail}"
-            )
+            missed = _judge(figures.ratio, _RATIO_MAX, "x")
+            show(f"  {count:9,d} keys, blocks of {block:6,d}  {figures.line}{missed}{detail}")
         rewind_ms, line = bench.measure_rewind()
         rewinds.append(rewind_ms)
         show(f"  {count:9,d} keys: {line}{detail}")

@@ -134,9 +134,8 @@ def run_storm(timers: int, show: Show = print) -> None:
     show(f"storm, 4 validators: {removed:,} expired timers drained in {blocks} blocks")
     show(f"  {drain_seconds:8.1f} s to drain   {1e6 * drain_seconds / (4 * removed):8.1f} us a timer{DETAIL}")
     show(f"  {state_seconds:8.1f} s the state's own cost of these blocks: {ratio:.1f} times that{missed}")
-    show(
-        f"  {hash_seconds:8.1f} s bare hash calls of the same operations: {drain_seconds / hash_seconds:.1f} times that{DETAIL}"
-    )
+    times = f"{drain_seconds / hash_seconds:.1f} times that"
+    show(f"  {hash_seconds:8.1f} s bare hash calls of the same operations: {times}{DETAIL}")
     show(f"  {run_seconds:8.1f} s the whole run   {peak_mebibytes:,} MiB at its peak{memory}")
     text = f"{removed:,} timers: {ratio:.1f} times, {peak_mebibytes / 1024:.1f} GiB"
     show(head_line("storm", text, is_missed=bool(missed or memory)))
