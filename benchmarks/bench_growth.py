@@ -1,4 +1,4 @@
-"""How a judged run grows with each of its sizes: processor seconds of all processes, and memory of the run's process.
+"""The growth of a judged run with each of its sizes: processor seconds of all processes, memory of the run's process.
 
 Each figure is a process of its own, without a page. The power of a line says how the seconds beyond the smallest size
 grow with the size: 1 is linear, 2 quadratic. Messages are quadratic in validators. How a reorg grows with its depth is

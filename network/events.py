@@ -129,11 +129,8 @@ class EventRouter:
                 self._routes.setdefault(expected.kind, (expected, []))[1].append(handler)
                 if isinstance(handler, OfLabels):
                     self._by_label[expected.kind] = {}
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of events that have a handler."""
-        return frozenset(self._routes)
+        self.kinds: Final = frozenset(self._routes)
+        """The kinds of events that have a handler; nearly all events of a run are sends, deliveries and work."""
 
     def route(self, event: Event) -> None:
         """Call the handlers of an event's type.

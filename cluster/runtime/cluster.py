@@ -115,7 +115,6 @@ class Cluster:
     _injector: Injector = field(init=False)
     _observers: ObserverController = field(init=False)
     _router: EventRouter = field(init=False)
-    _routed: frozenset[str] = field(init=False)
     _reported_height: int = field(init=False, default=0)
     _adversaries: dict[int, Adversary] = field(init=False)
     _reorganizing: dict[int, None] = field(init=False, default_factory=dict)
@@ -251,7 +250,6 @@ class Cluster:
         self._injector.watch_phases(lambda node, status: self.hooks.on_leave(kernel.now_us, node, status))
         watchers = [FailureMonitor(self._adversaries, kernel.stop).handlers] if scenario.stops_at_failure else []
         self._router = EventRouter(handlers, *self._injector.handlers, *watchers)
-        self._routed = self._router.kinds
         self._observers = ObserverController(
             scenario.observers_by_number,
             kernel=kernel,
@@ -301,8 +299,7 @@ class Cluster:
         if self.is_interrupted:
             self._kernel.stop("interrupted", "interrupted")
         kind = event.body.kind
-        # Nearly all events are sends, deliveries and work, which only the checks read.
-        if kind in self._routed:
+        if kind in self._router.kinds:
             self._router.route(event)
         if kind in _HEEDED:
             self._show_reorg(event)
