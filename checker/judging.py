@@ -19,12 +19,17 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
+from io import BytesIO
 from tempfile import TemporaryFile
-from typing import IO, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
+import msgpack  # type: ignore[import-untyped]  # it ships no type information
 import msgspec
 
 from checker.oracle.branches import OracleBranch
+from checker.oracle.consensus import calls
+from checker.oracle.consensus.compare import Comparison
+from checker.oracle.consensus.registry import JudgedLife, compare_lives
 from checker.oracle.replay import judge_oracle
 from checker.record.branches import BlocksByParent
 from checker.record.cold_replay import ColdReplay, ColdReplayProcessError, ReplayedChain
@@ -73,20 +78,40 @@ class SettledFrame(msgspec.Struct, frozen=True, array_like=True, tag=3):
     height: int
 
 
+class EngineLife(msgspec.Struct, frozen=True, array_like=True):
+    """A life of a replica's engine: its number among the replica's lives, its arguments, its calls as in a record."""
+
+    number: int
+    me: int
+    public_keys: tuple[bytes, ...]
+    is_observer: bool
+    genesis: bytes
+    config: dict[str, Any]
+    calls: bytes
+
+
+class EnginesFrame(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """The calls of the consensus engines, when the run is over."""
+
+    engine: str
+    lives: tuple[EngineLife, ...]
+
+
 class ClosingFrame(msgspec.Struct, frozen=True, array_like=True, tag=4):
     """The last frame: the run is over, and all values at these heights are wanted."""
 
     values_at: tuple[int, ...]
 
 
-Frame: TypeAlias = OpeningFrame | ExecutedFrame | FinalFrame | SettledFrame | ClosingFrame
+Frame: TypeAlias = OpeningFrame | ExecutedFrame | FinalFrame | SettledFrame | EnginesFrame | ClosingFrame
 
 
 class JudgedRun(msgspec.Struct, frozen=True, array_like=True):
-    """The cold replay, and the oracle's result where it was asked."""
+    """The cold replay, and where they were asked the oracle's result and the comparisons of the engines."""
 
     cold: ColdReplay
     oracle: CheckResult | None
+    consensus: tuple[Comparison, ...] | None
 
 
 class JudgingProcess:
@@ -121,7 +146,7 @@ class JudgingProcess:
         encoded = msgspec.msgpack.encode(frame)
         self._file.write(len(encoded).to_bytes(HEAD_BYTES, "big") + encoded)
         self._length += HEAD_BYTES + len(encoded)
-        if isinstance(frame, OpeningFrame | SettledFrame | ClosingFrame):
+        if isinstance(frame, OpeningFrame | SettledFrame | EnginesFrame | ClosingFrame):
             self._file.flush()
             with suppress(BlockingIOError, BrokenPipeError):
                 os.write(self._lengths, self._length.to_bytes(LENGTH_BYTES, "big"))
@@ -171,6 +196,7 @@ class _Judge:
         self._is_late = False
         self._chain: ReplayedChain
         self._values_at: tuple[int, ...] = ()
+        self._consensus: tuple[Comparison, ...] | None = None
         self._decode = msgspec.msgpack.Decoder(Frame).decode
 
     def judge(self) -> JudgedRun:
@@ -192,7 +218,7 @@ class _Judge:
             self._chain = ReplayedChain(opening.genesis)
             for block in self._final_again():
                 self._chain.add(block.encoded, self._values_at)
-        return JudgedRun(self._chain.result(), oracle)
+        return JudgedRun(self._chain.result(), oracle, self._consensus)
 
     def _replayed(self, frames: Iterator[tuple[int, Frame]]) -> Iterator[FinalBlock]:
         """Yield the final blocks that are settled, each replayed before; wait for the run."""
@@ -207,6 +233,8 @@ class _Judge:
                     pending.append(block)
                 case SettledFrame(height):
                     settled = height
+                case EnginesFrame(engine, lives):
+                    self._consensus = tuple(compare_lives(engine, map(_judged_life, lives)))
                 case ClosingFrame(values_at):
                     self._values_at = values_at
                     self._chain.keep_values(values_at)
@@ -246,6 +274,15 @@ class _Judge:
     def _final_again(self) -> Iterator[FinalBlock]:
         """Yield every final block once more, from the first on."""
         return (frame.block for _, frame in self._read(0) if isinstance(frame, FinalFrame))
+
+
+def _judged_life(life: EngineLife) -> JudgedLife:
+    def timed_calls() -> Iterator[tuple[int, calls.Call]]:
+        for at_us, _, name, _, _, *fields in msgpack.Unpacker(BytesIO(life.calls), max_buffer_size=0):
+            yield at_us, calls.untagged([name, *fields])
+
+    arguments = calls.Life(life.me, life.public_keys, life.is_observer, life.genesis, life.config)
+    return JudgedLife(life.number, arguments, timed_calls())
 
 
 def main(descriptor: int) -> int:

@@ -1,13 +1,11 @@
 """The check that has the specification of the consensus engine follow the recorded calls of honest replicas."""
 
-from collections.abc import MutableMapping
 from typing import ClassVar
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.oracle.consensus.compare import Comparison, Difference, compare_life
-from checker.oracle.consensus.registry import SPECIFICATIONS
-from checker.oracle.consensus.signatures import Signed
+from checker.oracle.consensus.compare import Comparison, Difference
+from checker.oracle.consensus.registry import SPECIFICATIONS, JudgedLife, compare_lives
 from checker.results import CheckResult, ExitClass
 from network.words import counted
 
@@ -50,14 +48,16 @@ class EqualConsensus(Check):
         )
 
     def _compare(self) -> list[Comparison]:
-        make = SPECIFICATIONS[self.run.engine]
-        # Verifying costs most, and several replicas get the same signatures.
-        known: MutableMapping[Signed, bool] = {}
-        return [
-            compare_life(make, life.life, life.calls(), number=number, known=known)
-            for _, lives in sorted(self.run.engine_calls.items())
-            for number, life in enumerate(lives, 1)
-        ]
+        if self.run.end.consensus is not None:
+            return list(self.run.end.consensus)
+        return compare_lives(
+            self.run.engine,
+            (
+                JudgedLife(number, life.life, life.calls())
+                for _, lives in sorted(self.run.engine_calls.items())
+                for number, life in enumerate(lives, 1)
+            ),
+        )
 
     def _fail(self, difference: Difference) -> None:
         self.tally.fail(

@@ -15,6 +15,7 @@ from checker.checks.planned import NOT_PLANNED, PlannedRun
 from checker.checks.world import RunWorld
 from checker.expected import Expectations
 from checker.observations import NO_DISK_FAULTS, ChainRules, DiskFaults, FaultOutcome, IdleMutant, ReadBack
+from checker.oracle.consensus.compare import Comparison
 from checker.record.cold_replay import ColdReplay
 from checker.record.engine_calls import RecordedLife
 from checker.record.final_blocks import FinalChain
@@ -59,6 +60,7 @@ class RunEnd:
         unreadable: Replicas whose memory could not be read, and why.
         cold: The cold replay, or None if there was none.
         oracle: The oracle's result where the judging process has asked it beside the run, otherwise None.
+        consensus: The comparisons of engines with their specifications, likewise.
         record: The run directory as it is being written, with the executed blocks, or None.
         recoveries: Counts of recovery events of all replicas, by name.
         replica_modes: By observer, the number of acts of its replica mode.
@@ -80,6 +82,7 @@ class RunEnd:
     unreadable: Mapping[int, str] = field(default_factory=dict)
     cold: ColdReplay | None = None
     oracle: CheckResult | None = None
+    consensus: Sequence[Comparison] | None = None
     record: Path | None = None
     recoveries: Mapping[str, int] = field(default_factory=dict)
     replica_modes: Mapping[str, int] = field(default_factory=dict)

@@ -53,16 +53,9 @@ def encoded_calls(life: RecordedLife, number: int, count: int) -> bytes:
     """
     encode = msgspec.msgpack.encode
     return b"".join(
-        encode([at_us, life.life.me, type(call).__name__, number, place, *map(_tagged, call)])
+        encode([at_us, life.life.me, type(call).__name__, number, place, *map(calls.tagged, call)])
         for place, (at_us, call) in enumerate(islice(life.calls(), count), 1)
     )
-
-
-def _tagged(value: object) -> object:
-    """Return a value with the name of each event, effect and answer before its fields."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return [type(value).__name__, *map(_tagged, value)]
-    return [_tagged(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 class RecordedEngine:

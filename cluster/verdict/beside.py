@@ -5,7 +5,18 @@ from typing import Final
 
 import msgspec
 
-from checker.judging import ExecutedFrame, FinalFrame, JudgingProcess, OpeningFrame, SettledFrame
+from checker.checks.context import RunContext
+from checker.judging import (
+    EngineLife,
+    EnginesFrame,
+    ExecutedFrame,
+    FinalFrame,
+    JudgingProcess,
+    OpeningFrame,
+    SettledFrame,
+)
+from checker.oracle.consensus.registry import SPECIFICATIONS
+from checker.record.engine_calls import encoded_calls
 from cluster.runtime.cluster import Cluster
 from cluster.verdict.monitor import Monitor
 
@@ -32,3 +43,25 @@ def judging_of(cluster: Cluster, monitor: Monitor, stack: ExitStack) -> JudgingP
     monitor.on_final = lambda final: judging.send(FinalFrame(final))
     monitor.on_settled = lambda height: judging.send(SettledFrame(height))
     return judging
+
+
+def engines_of(context: RunContext) -> EnginesFrame | None:
+    """Return the calls of the engines that a run judges; None for an engine without a specification."""
+    if context.engine not in SPECIFICATIONS:
+        return None
+    return EnginesFrame(
+        context.engine,
+        tuple(
+            EngineLife(
+                number,
+                life.life.me,
+                tuple(life.life.public_keys),
+                life.life.is_observer,
+                life.life.genesis,
+                dict(life.life.config),
+                encoded_calls(life, number, len(life.kept)),
+            )
+            for _, lives in sorted(context.engine_calls.items())
+            for number, life in enumerate(lives, 1)
+        ),
+    )

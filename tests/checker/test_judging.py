@@ -15,15 +15,19 @@ import pytest
 
 from checker.checks.oracle import consult_oracle
 from checker.judging import ClosingFrame, ExecutedFrame, FinalFrame, JudgingProcess, OpeningFrame, SettledFrame, _Judge
+from checker.oracle.consensus.calls import tagged, untagged
 from checker.record.cold_replay import ColdReplayProcessError
 from checker.record.final_blocks import final_block
 from checker.record.program import module_process
 from checker.record.root import PROJECT_ROOT
 from checker.record.streams import BranchRecord
 from cluster.live.progress import LiveProgress
+from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
+from cluster.verdict.monitor import make_monitor
 from cluster.verdict.pipeline import run_pipeline
 from tests.support.cluster_runs import applied_blocks, replay_worker
+from tests.support.mutation import WITH_CATALOGUE
 from validators.execution import ProposalContext
 from validators.execution.blocks import encode_block, header_digest
 from validators.identity import TransactionVerifier
@@ -175,10 +179,31 @@ def test_the_process_ends_with_its_run(tmp_path):
     assert (answer, made.returncode) == (b"", 1)
 
 
+@pytest.mark.parametrize("name", ["calm", "hotstuff-partition", "longest-chain-eclipse"])
+def test_calls_of_an_engine_come_back_as_they_were(name):
+    """With the types of their events and effects: two of them may have equal fields."""
+    cluster = Cluster(load_scenario(name), 0)
+    context = make_monitor(cluster).context
+    cluster.run()
+    kept = [call for lives in context.engine_calls.values() for life in lives for _, call in life.calls()]
+    again = [untagged(msgspec.msgpack.decode(msgspec.msgpack.encode(tagged(call)))) for call in kept]
+
+    assert len(kept) > 100
+    assert again == kept
+    assert [*map(types_in, again)] == [*map(types_in, kept)]
+
+
+def types_in(value):
+    """Return the types of a call and of all its parts."""
+    parts = [types_in(each) for each in value] if isinstance(value, tuple) else []
+    return type(value), parts
+
+
 KILLED = """
 import os, signal
 from checker import judging
 from cluster.live.progress import LiveProgress
+from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import load_scenario
 from cluster.verdict.pipeline import run_pipeline
 send = judging.JudgingProcess.send
@@ -204,7 +229,15 @@ def test_a_killed_run_leaves_no_process():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("name", "settings"), [("calm", ()), ("certified-split", ()), ("calm", ("faults={}", "chain.policy=eip1559"))]
+    ("name", "settings"),
+    [
+        ("certified-split", ()),
+        ("calm", ("chain.policy=eip1559",)),
+        ("longest-chain-eclipse", ()),
+        # A consensus engine that differs from its specification, and blocks of which the oracle thinks otherwise.
+        ("calm", (WITH_CATALOGUE, "mutants.signers-shifted=[1]")),
+        ("calm", (WITH_CATALOGUE, "mutants.tip-burned=[0,1,2,3]")),
+    ],
 )
 def test_a_run_judged_beside_has_the_verdict_of_a_run_judged_afterwards(name, settings):
     scenario = load_scenario(name, settings)

@@ -5,8 +5,8 @@ record has the encoding of the journal. Events and effects have the meanings of 
 its engine (docs/design.md). Times are in microseconds of virtual time.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, get_args
 
 
 class Life(NamedTuple):
@@ -270,6 +270,27 @@ class Raised(NamedTuple):
 
 
 Call: TypeAlias = Replayed | Checked | SealChecked | FinalityVerified | Stepped | Raised
+
+
+_TAGGED: Final[Mapping[str, Callable[..., Any]]] = {
+    each.__name__: each for kinds in (Event, Effect, Call, Answer | Facts) for each in get_args(kinds)
+}
+
+
+def tagged(value: object) -> object:
+    """Return a call as lists, each event, effect, answer and block with the name of its type before its fields."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return [type(value).__name__, *map(tagged, value)]
+    return [tagged(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def untagged(value: Any) -> Any:  # noqa: ANN401 - a call, or any part of it
+    """Return the call that `tagged` has made lists of; its lists come back as tuples."""
+    if not isinstance(value, list):
+        return value
+    if value and isinstance(value[0], str) and value[0] in _TAGGED:
+        return _TAGGED[value[0]](*map(untagged, value[1:]))
+    return tuple(map(untagged, value))
 
 
 class Specification(Protocol):
