@@ -130,7 +130,7 @@ class Ranking:
                 found = self._read(node)
             else:
                 heappop(heap)
-                found = node, self._scale.priority(self._answers[node.timer_id][1])
+                found = node, self._scale.priority(self._offer(node))
             if found is not None and self._is_candidate(found[0], node, room):
                 return found
         return None
@@ -171,6 +171,9 @@ class Ranking:
 
     def _open_book(self, book: Book) -> None:
         """Put the blocks of a book in its place."""
+        if not self._scale.is_additive and self._numerator(book.actor) == 0:
+            self._open_level_book(book)
+            return
         fee_fill, tip_fill = self._fills(book)
         # max_fee - tip >= price, with what the block fills in brought to the other side.
         split = self._scale.price - fee_fill + tip_fill
@@ -181,6 +184,13 @@ class Ranking:
                 self._open_stream(book, block.by_tip, is_by_tip=True)
             if book.lows[index][0] < split:
                 self._open_stream(book, block.by_fee, is_by_tip=False)
+
+    def _open_level_book(self, book: Book) -> None:
+        """Put the timers of an actor of weight 0 in the place of its book: ties alone order them, in no stream."""
+        for block in book.blocks:
+            for _, tie, timer in block.by_tip:
+                if timer.timer_id not in self._answers and self._scale.priority(self._offer(timer)) >= 0:
+                    heappush(self._heap, (0, tie, self._next_serial(), timer))
 
     def _open_stream(self, book: Book, entries: list[Entry], *, is_by_tip: bool) -> None:
         if entries:
@@ -205,6 +215,13 @@ class Ranking:
             return None
         return -self._scale.effective(priority, stream.numerator), tie, self._next_serial(), stream
 
+    def _offer(self, timer: Timer) -> Offer:
+        """Return a timer's fees in this block, as its agent answered where it did."""
+        if timer.timer_id in self._answers:
+            return self._answers[timer.timer_id][1]
+        fee, tip = self._rules.fees(timer)
+        return Offer(self._scale.default_fee if fee is None else fee, self._scale.default_tip if tip is None else tip)
+
     def _read(self, stream: _Stream) -> tuple[Timer, int] | None:
         """Take the next timer of the stream on top of the heap; None if the other order binds it."""
         timer = stream.entries[stream.position][2]
@@ -214,8 +231,7 @@ class Ranking:
             heappop(self._heap)
         else:
             heapreplace(self._heap, head)
-        fee, tip = self._rules.fees(timer)
-        offer = Offer(self._scale.default_fee if fee is None else fee, self._scale.default_tip if tip is None else tip)
+        offer = self._offer(timer)
         # Ties go to the tip: in both orders a timer would be taken twice, in neither never.
         is_by_tip = offer.tip <= offer.max_fee - self._scale.price
         return (timer, self._scale.priority(offer)) if is_by_tip == stream.is_by_tip else None

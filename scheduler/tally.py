@@ -86,6 +86,8 @@ class Tally:
     def cancel_for_delay(self, timer: Timer, delays: int, cycle_basefee: int) -> None:
         """Remove a live timer; its payer pays the removal's cycles at the basefee, as far as it can, and they burn."""
         payer = timer.fee_payer
+        # Before anything is charged, as at a fire (Q-54).
+        self.release(timer)
         # As far as it can pay: a removal must not depend on a balance, or a broke payer's timer could never be removed.
         penalty = min(self.config.gc_cost_per_timer * cycle_basefee, self.ledger.balance(payer))
         if penalty < self.config.gc_cost_per_timer * cycle_basefee:

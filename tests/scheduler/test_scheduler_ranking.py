@@ -12,7 +12,7 @@ from scheduler.types import Quote
 from tests.support.properties import examples
 
 PRICE, DEFAULT_FEE, DEFAULT_TIP = 10, 20, 4
-NUMERATORS = {b"a": 2, b"b": 3}
+NUMERATORS = {b"a": 2, b"b": 3, b"c": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ FEES = st.none() | st.integers(6, 20)
 TIMERS = st.lists(
     st.builds(
         lambda actor, gas_limit, fee, tip, expires_at: (actor, gas_limit, fee, tip, expires_at),
-        st.sampled_from((b"a", b"b")),
+        st.sampled_from((b"a", b"b", b"c")),
         st.sampled_from((1, 2, 3, 50, 60, 90)),
         FEES,
         st.none() | st.integers(0, 9),
@@ -158,3 +158,12 @@ def test_an_answer_replaces_what_the_books_say():
     ranking = Ranking(waiting, scale_of(), answers=answers, skipped={}, bankrupt={})
 
     assert [ranking.take(1) for _ in range(4)] == [(timers[2], 9), (timers[0], 4), (timers[3], 4), None]
+
+
+def test_under_a_weight_of_0_ties_alone_decide():
+    waiting = WaitingPool(PoolRules(gas_limit_cap=60, default_gas_limit=60, legacy_max_fee=0, is_by_age=False))
+    timers = [timer_of(number, b"c", 1, 20, tip, 8) for number, tip in enumerate((0, 9, 5))]
+    for timer in timers:
+        waiting.add(timer)
+
+    assert taken(waiting, 60, is_additive=False) == timers
