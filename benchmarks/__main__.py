@@ -93,6 +93,9 @@ FULL: Final = ("bench_scheduler",)
 PEERS: Final = ".venv-peers/bin/python"
 """The interpreter that `make bench` sets up for the peers."""
 
+LEFT: Final = "Tried and left:"
+"""The beginning of a paragraph of a benchmark that the page has, too: what would not make it faster or smaller."""
+
 LIMIT_S: Final = 1_200
 """A benchmark that runs longer is ended, unless `--full` asks for it."""
 
@@ -159,7 +162,9 @@ def _command(name: str, arguments: Sequence[str]) -> list[str]:
 
 def _section(name: str, arguments: Sequence[str], printed: str, seconds: float) -> str:
     described = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text())) or ""
-    paragraphs = [text for text in described.split("\n\n") if not text.startswith(" ")]
+    # The rest is for those who run the benchmark: how it measures, and its options.
+    first, *others = described.split("\n\n")
+    paragraphs = [first, *(text for text in others if text.startswith(LEFT))]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=False, capture_output=True, text=True)  # noqa: S607
     command = shlex.join(["python", "-m", f"benchmarks.{name}", *arguments])
     paragraphs.append(f"Printed by `{command}` at {commit.stdout.strip() or 'an unknown commit'}, in {seconds:.0f} s.")

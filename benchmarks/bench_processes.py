@@ -6,8 +6,8 @@ The start is processor time of the whole process, least of several, with bytecod
 long again. `first event` ends where `run calm` writes its first event.
 
 Memory is the peak of a process that runs the calm scenario to a height without checks. With checks it is the peak
-before judging and of the whole judged run. The index of the block file, lengths of syncs, and with checks the
-recorded calls of judged engines and the oracle's log grow with the run.
+before judging and of the whole judged run, without the judging process. The index of the block file, lengths of syncs,
+and with checks the recorded calls of judged engines grow with the run. At the end each log is read back.
 """
 
 import os

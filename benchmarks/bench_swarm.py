@@ -3,6 +3,8 @@
 The same run with its log and without a log, in turns, measures the digest's share; the least of each counts. All is
 processor time.
 
+Tried and left: compiling with mypyc. It takes 11 % off a seed, and mutants no longer replace what they replace.
+
 Of a seed a third executes blocks and 28 % judges. Seeds of the longest chain take longest, because their validators
 execute every branch.
 """

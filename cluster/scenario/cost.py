@@ -44,10 +44,10 @@ _BLOCKS_AFTER_EDGE: Final = 2
 
 _EVENTS_PER_TRANSACTION: Final = 3
 _MICROSECONDS_PER_EVENT: Final = 35
-_MICROSECONDS_PER_BLOCK: Final = 4_000
+_MICROSECONDS_PER_BLOCK: Final = 5_000
 """Of a block on a replica: building or executing it, and judging it."""
 
-MICROSECONDS_PER_TIMER: Final = 170
+MICROSECONDS_PER_TIMER: Final = 140
 """Half of it for its arrival, and half for its departure."""
 
 _MICROSECONDS_PER_EDGE: Final = 30
@@ -279,7 +279,7 @@ def removals_of(scenario: Scenario) -> int:
 def microseconds_of_view(scenario: Scenario) -> int:
     """Return the approximate real time of a view."""
     per_pair = ENGINES[scenario.consensus.engine].events_per_view * _MICROSECONDS_PER_EVENT
-    return scenario.cluster.validators * scenario.replicas * per_pair
+    return scenario.replicas * (scenario.cluster.validators * per_pair + _MICROSECONDS_PER_BLOCK)
 
 
 def _volume_of(scenario: Scenario, end_ms: int) -> Volume:
