@@ -1,6 +1,6 @@
 # Every verb of the project. `make run` and `make test` set up what they need in .venv first.
 .DEFAULT_GOAL := help
-.PHONY: help run test collected quick wheel site bench bench-quick soak scan check format clean
+.PHONY: help run test collected quick wheel site fixtures bench bench-quick soak scan check format clean
 
 PYTHON := $(shell sh tools/find_python.sh)
 BIN := .venv/bin
@@ -42,6 +42,9 @@ site: .venv/.docs ## make the site of the documents in site/; a link that leads 
 	$(BIN)/python run_cluster.py docs study-keys > docs/study-keys.md
 	$(BIN)/sphinx-build -q -W --keep-going -d site/.doctrees -c docs . site
 	@echo "site/README.html"
+
+fixtures: .venv/.dev ## fill the cases of the rules again, and make their archive in dist/
+	$(BIN)/python -m tools.fixtures
 
 bench: .venv/.dev .venv/.peers ## run the benchmarks, and write docs/performance.md; PEERS=PATH names an interpreter with the peers
 	$(BIN)/python -m benchmarks $(if $(PEERS),--peers $(PEERS)) --out docs/performance.md

@@ -4,7 +4,7 @@ from typing import Any
 
 PAGES = {
     "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
-    "How to": ("campaigns", "studies", "tools", "exports", "replicas", "application", "extend/README"),
+    "How to": ("campaigns", "studies", "tools", "exports", "replicas", "application", "fixtures", "extend/README"),
     "Reference": ("commands", "reference", "study-keys", "faults", "workloads", "events", "invariants", "mutants"),
     "The chain": ("chain", "programs", "state", "storage", "rules"),
     "The policies": ("spec", "gba-auction", "bias-auction", "scheduled-transactions"),
@@ -18,7 +18,7 @@ PAGES = {
 project = "Stampede"
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/*.md", "docs/extend/*.md"]
+include_patterns = ["*.md", "docs/*.md", "docs/extend/*.md", "fixtures/README.md"]
 html_theme = "furo"
 html_title = "Stampede"
 html_copy_source = False
@@ -28,17 +28,19 @@ myst_heading_anchors = 4
 
 
 def add_menu(_app: object, name: str, source: list[str]) -> None:
-    """Append the menu to the first page, and the pages of `extend` to theirs: Markdown by itself has no menu."""
+    """Append the menu to the first page, and the pages below another to its page: Markdown by itself has no menu."""
     if name == "README":
         for heading, pages in PAGES.items():
             source[0] += _tree([f"docs/{page}" for page in pages], f":caption: {heading}")
         source[0] += _tree(["CONTRIBUTING", "CHANGELOG"], ":caption: Changes")
+    elif name == "docs/fixtures":
+        source[0] += _tree(["../fixtures/README"])
     elif name == "docs/extend/README":
         source[0] += _tree(["*"], ":glob:")
 
 
-def _tree(pages: list[str], option: str) -> str:
-    return "\n".join(["", "```{toctree}", ":hidden:", option, "", *pages, "```", ""])
+def _tree(pages: list[str], *options: str) -> str:
+    return "\n".join(["", "```{toctree}", ":hidden:", *options, "", *pages, "```", ""])
 
 
 def setup(app: Any) -> None:  # noqa: ANN401 - Sphinx' own class, which nothing but the site needs

@@ -30,6 +30,9 @@ def choose_tests(names: Iterable[str]) -> list[str]:
         path = Path(name)
         if path.match("test_*.py"):
             chosen[name] = None
+        elif "fixtures" in path.parts[:2] and path.parts[0] != "tests":
+            # The cases, their runner and their fillers are tested together.
+            chosen["tests/fixtures"] = None
         elif path.suffix == ".py" and path.parts[0] not in {"tests", "benchmarks"}:
             chosen[_nearest_folder(path.parent)] = None
         elif path.parts[0] == "scenarios":

@@ -535,6 +535,7 @@ OPENS_ITSELF = {
     "cluster/authoring/pages.py": "the documents of this project",
     "cluster/campaign/results_db.py": "a results file, asked before SQLite opens it",
     "cluster/cli/standard_streams.py": "standard streams",
+    "cluster/fixtures/compare.py": "a document of this project",
     "cluster/outside/new.py": "the examples of this project",
     "cluster/outside/system/measures.py": "what the system says of a process",
     "cluster/runtime/directory_disk.py": "folders of a disk, to sync their names",

@@ -129,7 +129,9 @@ class AuctionPhase(TimerPhase):
         )
         agent = (timer.quote and timer.quote.gba) or DEFAULT_AGENT
         cycles = self.config.gba_call_cycles
-        return ask(self.contents, self.present, agent, cycles, actor=timer.actor, context=context)
+        return ask(
+            self.contents, self.present, agent, cycles, actor=timer.actor, context=context, run_handler=self.run_handler
+        )
 
     def _effective_tip(self, timer: Timer, bid: Bid) -> int:
         """Return the tip that a timer pays per cycle; below zero if its fee does not cover the price."""

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 
 from checker.oracle.bias_records import BOOKS, SLOT_ROW, SLOT_ROWS, WINDOWS, BiasBooks, BiasConfig
 from checker.oracle.bias_scores import Candidate, bias, bounded_lambda, next_lambda, payment_of
-from checker.oracle.calls import Call
 from checker.oracle.contents import Timer
 from checker.oracle.escrow import ESCROW, bid_of, release
 from checker.oracle.gas import Gas
 from checker.oracle.parameters import MAX_INTEGER
-from checker.oracle.programs import OK, run_call
+from checker.oracle.programs import OK
 from checker.oracle.selection import fee_of
 from checker.oracle.timer_tables import remove_timer
-from checker.oracle.timers import FIRED, TimerPhase, handler_of
+from checker.oracle.timers import FIRED, TimerPhase
 
 WINDOW_CLOSED = 16
 """Tag of the event of a closed window of the lambda loop."""
@@ -147,10 +146,8 @@ class BiasPhase(TimerPhase):
         prices = self._prices(timer)
         release(self.contents, timer)
         remove_timer(self.contents, timer)
-        gas = Gas(timer.gas_limit, self.present.config.max_cells_per_fire)
-        handler, payload = handler_of(timer)
-        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0, is_fire=True)
-        ending = run_call(call, handler, payload)
+        self.charged[timer.timer_id] = self._max_cost(timer)
+        ending = self._call(timer, Gas(timer.gas_limit, self.present.config.max_cells_per_fire), timer.actor)
         fee = fee_of(ending.cycles, ending.cells, prices)
         self.contents.credit(timer.fee_payer, self._max_cost(timer) - fee.total)
         self.fired += 1

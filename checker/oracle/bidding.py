@@ -9,7 +9,7 @@ from checker.oracle.calls import Call, Present
 from checker.oracle.contents import Contents
 from checker.oracle.gas import Gas
 from checker.oracle.market import Bid
-from checker.oracle.programs import OK, OUT_OF_GAS, run_call
+from checker.oracle.programs import OK, OUT_OF_GAS, RunHandler, run_call
 from checker.oracle.records import MAX_INTEGER, write
 
 HANDLER = "get_gas_bid"
@@ -23,7 +23,14 @@ class Answer(NamedTuple):
 
 
 def ask(
-    contents: Contents, present: Present, agent: bytes, cycles: int, *, actor: bytes, context: Sequence[int]
+    contents: Contents,
+    present: Present,
+    agent: bytes,
+    cycles: int,
+    *,
+    actor: bytes,
+    context: Sequence[int],
+    run_handler: RunHandler = run_call,
 ) -> Answer:
     """Ask an agent for the bid of a timer of an actor, within these cycles."""
     call = Call(
@@ -35,7 +42,7 @@ def ask(
         nonce=0,
         is_read_only=True,
     )
-    ending = run_call(call, HANDLER, write(min(number, MAX_INTEGER) for number in context))
+    ending = run_handler(call, HANDLER, write(min(number, MAX_INTEGER) for number in context))
     if ending.status != OK:
         return Answer(None, "overrun" if ending.status == OUT_OF_GAS else "failed")
     bid = _read_bid(ending.answer)

@@ -110,7 +110,15 @@ class LanePhase(TimerPhase):
             *(market.used_cycles, market.p50_tip, self.contents.balance(timer.actor)),
         )
         cycles = self.lane.config.gba_call_cycles
-        return ask(self.contents, self.present, timer.quote.gba, cycles, actor=timer.actor, context=context)
+        return ask(
+            self.contents,
+            self.present,
+            timer.quote.gba,
+            cycles,
+            actor=timer.actor,
+            context=context,
+            run_handler=self.run_handler,
+        )
 
     def _bid_of(self, timer: Timer, asked: Bid) -> Bid:
         """Return a timer's bid in this block: the fees that its maker fixed, and `asked` for the rest."""

@@ -43,6 +43,10 @@ class Ending(NamedTuple):
     answer: bytes | None = None
 
 
+RunHandler = Callable[[Call, str, bytes], Ending]
+"""Runs a handler of a call with a payload to its end."""
+
+
 def run_call(call: Call, handler: str, payload: bytes, cells_if_failed: int = 0) -> Ending:
     """Run a handler to its end; after a failure all writes of the call are undone."""
     mark = call.contents.mark()

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from checker.oracle.calls import Call
 from checker.oracle.contents import Basefees, Timer
 from checker.oracle.gas import Gas
-from checker.oracle.programs import OK, run_call
+from checker.oracle.programs import OK
 from checker.oracle.queue import Queue
-from checker.oracle.queue_records import ACTIVE, price_of
+from checker.oracle.queue_records import ACTIVE, deposit_of, price_of
 from checker.oracle.records import Transaction
-from checker.oracle.timers import DEFERRED, FIRED, REASONS, SUMMARY, TimerPhase, handler_of
+from checker.oracle.timers import DEFERRED, FIRED, REASONS, SUMMARY, TimerPhase
 
 
 def cells_as_gas(cells: int, basefees: Basefees) -> int:
@@ -156,11 +155,8 @@ class QueuePhase(TimerPhase):
         entry = queue.entry_of(timer)
         queue.mark(timer)
         gas = EntryGas(timer.gas_limit - base, self.present.config.max_cells_per_fire, basefees=self.basefees)
-        handler, payload = handler_of(timer)
-        sender = timer.actor if entry.pass_signer else b""
-        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=sender, nonce=0, is_fire=True)
         queue.runs = (entry.token,)
-        ending = run_call(call, handler, payload)
+        ending = self._call(timer, gas, timer.actor if entry.pass_signer else b"")
         queue.runs = ()
         run = Run(timer, ending.status == OK, ending.cycles + base, ending.cells)
         self.fired += 1
@@ -178,6 +174,7 @@ class QueuePhase(TimerPhase):
         timer = run.timer
         fee = (run.cycles + cells_as_gas(run.cells, self.basefees)) * price
         self.queue.pay_out(timer, fee)
+        self.charged[timer.timer_id] = deposit_of(timer)
         self.burned += fee
         about = [timer.timer_id, timer.actor, timer.due, run.is_ok]
         self.events.append([FIRED, *about, run.cycles, run.cells, fee, 0])

@@ -13,7 +13,7 @@ from checker.oracle import watches
 from checker.oracle.calls import DEFAULT_HANDLER, MAX_HANDLER_BYTES, Call, Present
 from checker.oracle.contents import Basefees, Contents, Timer
 from checker.oracle.gas import Gas
-from checker.oracle.programs import OK, run_call
+from checker.oracle.programs import OK, Ending, RunHandler, run_call
 from checker.oracle.records import MAX_INTEGER, Transaction
 from checker.oracle.selection import Prices, fee_of, fill, max_cost_of
 from checker.oracle.timer_tables import remove_timer
@@ -33,13 +33,19 @@ MAX_BRACKETS = 64
 
 @dataclass
 class TimerPhase:
-    """A block's timer phase: its inputs, events and counts. `basefees` are the basefees of fires."""
+    """A block's timer phase: its inputs, events and counts.
+
+    `basefees` are the basefees of fires. `run_handler` runs handlers and agents.
+    """
 
     contents: Contents
     present: Present
     parent_now: int
     basefees: Basefees
     proposer: bytes
+    run_handler: RunHandler = run_call
+    charged: dict[bytes, int] = field(default_factory=dict)
+    """The units that were taken ahead for each fire."""
     events: list[list[object]] = field(default_factory=list)
     fired: int = 0
     expired: int = 0
@@ -224,10 +230,8 @@ class TimerPhase:
         # Its escrow from another policy comes back first (Q-54).
         remove_timer(self.contents, timer)
         self.contents.credit(timer.fee_payer, -cost)
-        gas = Gas(timer.gas_limit, self.present.config.max_cells_per_fire)
-        handler, payload = handler_of(timer)
-        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=timer.actor, nonce=0, is_fire=True)
-        ending = run_call(call, handler, payload)
+        self.charged[timer.timer_id] = cost
+        ending = self._call(timer, Gas(timer.gas_limit, self.present.config.max_cells_per_fire), timer.actor)
         fee = fee_of(ending.cycles, ending.cells, prices)
         self.contents.credit(self.proposer, fee.tip)
         self.contents.credit(timer.fee_payer, cost - fee.total)
@@ -241,6 +245,12 @@ class TimerPhase:
         about = [timer.timer_id, timer.actor, timer.due, is_ok]
         self.events.append([FIRED, *about, ending.cycles, ending.cells, fee.burned, fee.tip])
         return ending.cycles
+
+    def _call(self, timer: Timer, gas: Gas, sender: bytes) -> Ending:
+        """Run the handler of a timer within its gas."""
+        handler, payload = handler_of(timer)
+        call = Call(self.contents, self.present, gas, actor=timer.actor, sender=sender, nonce=0, is_fire=True)
+        return self.run_handler(call, handler, payload)
 
     def _report(self, live: list[Timer], reasons: dict[bytes, str]) -> None:
         """Report each timer held back for the first time, in waiting order; then count all held timers."""
@@ -260,11 +270,12 @@ _place = attrgetter("due", "sequence")
 
 def handler_of(timer: Timer) -> tuple[str, bytes]:
     """Return the handler and the payload that a timer's fire delivers."""
-    named = _read_convention(timer.payload) if timer.handler == DEFAULT_HANDLER else None
+    named = read_convention(timer.payload) if timer.handler == DEFAULT_HANDLER else None
     return named or (timer.handler, timer.payload)
 
 
-def _read_convention(payload: bytes) -> tuple[str, bytes] | None:
+def read_convention(payload: bytes) -> tuple[str, bytes] | None:
+    """Return the handler and the inner payload that a payload names, or None."""
     if b"{" not in payload or payload.count(b"{") + payload.count(b"[") > MAX_BRACKETS:
         return None
     try:

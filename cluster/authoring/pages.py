@@ -16,8 +16,13 @@ from cluster.reference.studies import page as study_page
 
 DOCUMENTS: Final = PROJECT_ROOT / "docs"
 
-_BESIDE: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
-"""Pages at the root of the project."""
+_BESIDE: Final = {
+    "README": "README.md",
+    "CHANGELOG": "CHANGELOG.md",
+    "CONTRIBUTING": "CONTRIBUTING.md",
+    "fixtures-forms": "fixtures/README.md",
+}
+"""Pages outside `docs` by their names."""
 
 _COPIED: Final = ("ci/stampede.yml",)
 """Files of the documents that are no pages; a reader copies them."""
@@ -46,7 +51,7 @@ def page_paths() -> dict[str, Path]:
     # `make site` has written them.
     found = {name: path for name, path in found.items() if name not in MADE}
     found |= {name: DOCUMENTS / name for name in _COPIED}
-    found |= {Path(name).stem: PROJECT_ROOT / name for name in _BESIDE}
+    found |= {name: PROJECT_ROOT / place for name, place in _BESIDE.items()}
     return dict(sorted(found.items()))
 
 

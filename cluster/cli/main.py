@@ -1,6 +1,6 @@
 """The command line: parse, carry out, and turn what went wrong into one line and an exit code.
 
-Exit codes (docs/design.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconclusive; 4 liveness;
+Exit codes (docs/invariants.md): 0 passed; 1 safety; 2 usage or bad input; 3 inconclusive; 4 liveness;
 5 the test bed itself was not deterministic; 6 environment; 130 interrupted.
 """
 
@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "new": (_RUNS, "write a commented scenario file to begin with"),
     "check": (_RUNS, "say what the faults of a scenario do, and what it costs"),
     "application": (_RUNS, "check your own state machine call by call, or write a first one"),
+    "fixtures": (_RUNS, "run the published cases of the rules against your own code"),
     "diff": (_RECORDS, "say where two runs differ first"),
     "differential": (_CAMPAIGNS, "compare validators' code with a second implementation"),
     "study": (_CAMPAIGNS, "answer a question about a chain's parameters, with intervals"),

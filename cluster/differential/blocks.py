@@ -20,6 +20,7 @@ from cluster.differential.cases import BlockCase
 from cluster.differential.stages import StoredValues, chain_of
 from scheduler import Moment
 from validators.actors import PROGRAMS
+from validators.execution import Genesis
 from validators.execution.blocks import encode_transaction
 from validators.execution.errors import InvalidBlockError
 from validators.execution.heights import BranchHeights, scan_buckets
@@ -80,19 +81,44 @@ def _compare(result: Result, executed: _Executed, before: Mapping[bytes, bytes])
     return CaseComparison("" if found is None else found.line, tally.compared)
 
 
-def _execute(case: BlockCase, values: Mapping[bytes, bytes], transactions: list[bytes]) -> _Executed:
-    """Run the block by the validators' code on these values."""
-    genesis, stored = case.genesis, StoredValues(values)
-    view = View(cast("Batch", stored), StateCodec())
-    timestamp_ms = case.slot * genesis.slot_ms
+class OpenBlock(NamedTuple):
+    """A block's view of its state, and the timers in it."""
+
+    moment: Moment
+    view: View
+    tiers: Tiers
+    timers: StateTimers
+
+    def run_of(self, genesis: Genesis, proposer: int) -> BlockRun:
+        """Return the run of the block by the validators' code, for a proposer."""
+        rules, address = Rules(genesis, PROGRAMS, TransactionVerifier()), genesis.validators[proposer]
+        return BlockRun(
+            rules, view=self.view, tiers=self.tiers, timers=self.timers, moment=self.moment, proposer=address
+        )
+
+
+def open_block(case: BlockCase, stored: StoredValues) -> OpenBlock:
+    """Return the validators' view of a case's block on these values, which its writes change."""
+    genesis, timestamp_ms = case.genesis, case.slot * case.genesis.slot_ms
     moment = Moment(case.height, case.slot, case.parent_slot, genesis.timebase, timestamp_ms, genesis.slot_ms)
+    return open_moment(moment, stored)
+
+
+def open_moment(moment: Moment, stored: StoredValues) -> OpenBlock:
+    """Return the same for the moment of any block."""
+    view = View(cast("Batch", stored), StateCodec())
     profile = view.get(CALENDAR, CALENDAR.key())
     assert profile is not None, "genesis writes the calendar profile"
-    heights = BranchHeights(profile, case.parent_now, scan_buckets(stored.items()).items())
+    parent_now = moment.parent_slot if moment.timebase == "slot" else moment.height - 1
+    heights = BranchHeights(profile, parent_now, scan_buckets(stored.items()).items())
     tiers = Tiers(view, heights, moment)
     timers = StateTimers(view, tiers.heights, NOTHING_READ, TimerKeys(), pools=PoolKeeper())
-    rules = Rules(genesis, PROGRAMS, TransactionVerifier())
-    proposer = genesis.validators[case.proposer]
-    run = BlockRun(rules, view=view, tiers=tiers, timers=timers, moment=moment, proposer=proposer)
+    return OpenBlock(moment, view, tiers, timers)
+
+
+def _execute(case: BlockCase, values: Mapping[bytes, bytes], transactions: list[bytes]) -> _Executed:
+    """Run the block by the validators' code on these values."""
+    stored = StoredValues(values)
+    run = open_block(case, stored).run_of(case.genesis, case.proposer)
     summary = run.run(lambda block: block.take_all(transactions))
     return _Executed(run.receipts, msgspec.structs.asdict(summary), stored)

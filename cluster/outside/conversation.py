@@ -133,6 +133,15 @@ class Conversation:
         """Make the initial state of the chain."""
         return self._ask("genesis", asdict(start), _read_execution)
 
+    def load(self, id_: bytes, header: Header, entries: Sequence[tuple[bytes, bytes]]) -> bytes:
+        """Begin at a block whose state is one batch on an empty log, entries in the order of keys; return its root."""
+        fields: dict[str, Value] = {
+            "id": id_,
+            "header": told_header(header),
+            "entries": [list(entry) for entry in entries],
+        }
+        return self._ask("load", fields, lambda answer: answer.byte_string("root", ROOT_BYTES))
+
     def adopted(self, id_: bytes, header: Header) -> None:
         """Tell the id of the block just proposed, or of genesis."""
         self._tell("adopted", {"id": id_, "header": told_header(header)})

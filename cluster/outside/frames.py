@@ -79,7 +79,7 @@ class JsonLines:
 
     def encode(self, message: Mapping[str, Value]) -> bytes:
         """Return the frame of a message."""
-        return _not_too_long(msgspec.json.encode(_in_json(message)) + b"\n")
+        return _not_too_long(msgspec.json.encode(in_json(message)) + b"\n")
 
     def take(self, buffer: bytearray) -> dict[str, object] | None:
         """Remove the first line from a buffer and return its object."""
@@ -161,13 +161,14 @@ def shown(content: bytes) -> str:
     return f"`{text}{'...' if len(content) > len(content[:80]) else ''}`"
 
 
-def _in_json(value: Value) -> object:
+def in_json(value: Value) -> object:
+    """Return a value as JSON carries it: bytes as hexadecimal text, large numbers as decimal strings."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
-        return {key: _in_json(each) for key, each in value.items()}
+        return {key: in_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_in_json(each) for each in value]
+        return [in_json(each) for each in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > INTEGER_MAX:
         return str(value)
     return value

@@ -217,12 +217,20 @@ class ApplicationProcess:
             ApplicationLostError: No usable answer came; the process is killed.
             FrameError: The request is too long; nothing was sent.
         """
+        answer = self.exchange(name, fields)
+        if "error" in answer:
+            # A FrameError cuts a long text.
+            raise self.lose(name, str(FrameError(f"the application answers with the error {answer['error']!r}")))
+        return answer
+
+    def exchange(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
+        """Send a request and return the whole answer, which may be an `error`; raises as `call` does."""
         number = self.requests + 1
         frame = self.launch.framing.encode({"n": number, "call": name, **fields})
         self.requests = number
         try:
             answer = self._exchange(frame)
-            _check_answer(answer, number)
+            _check_number(answer, number)
             self._look_at_limits()
         except FrameError as error:
             raise self.lose(name, str(error)) from None
@@ -369,13 +377,11 @@ class ApplicationProcess:
                 raise FrameError(f"its group has {count} processes, at most {PROCESSES_MAX} are allowed")
 
 
-def _check_answer(answer: Mapping[str, object], number: int) -> None:
+def _check_number(answer: Mapping[str, object], number: int) -> None:
     found = answer.get("n")
     # By its type: 1.0 and True equal 1 as well.
     if type(found) is not int or found != number:
         raise FrameError(f"the answer has n = {found!r}, {number} was expected")
-    if "error" in answer:
-        raise FrameError(f"the application answers with the error {answer['error']!r}")
 
 
 def _not_blocking(stream: IO[bytes] | None) -> IO[bytes]:

@@ -30,6 +30,7 @@ from cluster.differential.chain_draws import DrawnChain
 from tests.hardening.command_lines import LINES, READ_ONLY, SHORT, FileArgument, file_arguments, typed, written_by
 from tests.hardening.fields import tamperings
 from tests.hardening.places import INSIDE, PLACES, link_to_a_folder
+from tests.support.fixtures import case_of, write_cases
 from tests.support.study_text import SMALL
 
 EXIT_CODES = {0, 1, 2, 3, 4, 5, 6, 130}
@@ -49,7 +50,7 @@ SPOT = "spot.toml"
 
 RECORD_LINES = (
     *("replay", "explain", "show", "diff", "export", "export of tables", "export of a log", "prove", "verify"),
-    "shrink",
+    *("shrink", "fixtures of a run"),
 )
 BESIDE_A_RECORD = re.compile(
     r"(spot\.toml|record|other)(/report\.html|-shrunk\.toml)|diff-[^/]*\.html|index\.html|tmp/stampede-[0-9]+"
@@ -101,6 +102,7 @@ def make_template(place: Path, *, is_whole: bool = True) -> Path:
     _run(["prove", "record", "2", "burned", "--out", "proof.json"], place)
     case, _ = next(DrawnChain(0, "fifo").blocks())
     write_case(place / "case.json", CaseFile(format=FORMAT, shows="no difference", case=case))
+    write_cases(place / "cases", case_of())
     if is_whole:
         _run(typed("run", {"--runs": "made"}), place)
         _run(typed("sweep", {"--runs": "made", "--junit": "made/x.xml", "--failing": "runs"}), place)
@@ -151,7 +153,7 @@ def _cases_inside(template: Path) -> Iterator[Case]:
     """Yield the cases of a folder that is as it has to be but for one of its files."""
     for line, name, folder in (
         *((line, _record_argument(line), "record") for line in RECORD_LINES),
-        *(("run", "--data-dir", "data"), ("sweep", "--failing", "plans")),
+        *(("run", "--data-dir", "data"), ("sweep", "--failing", "plans"), ("fixtures", "--fixtures", "cases")),
     ):
         for path in sorted((template / folder).rglob("*")):
             if path.is_file() and path.name != "report.html":

@@ -13,6 +13,7 @@ from typing import NamedTuple, get_type_hints
 from cluster.cli.main import COMMANDS, load_command
 from cluster.cli.options import Parser
 from cluster.outside.new import EXAMPLES
+from tests.support.applications import ADDER
 
 SCENARIO_TEXTS = {
     "run scenario",
@@ -21,14 +22,16 @@ SCENARIO_TEXTS = {
     "scenarios name",
     "reorgs scenario",
     "study study",
+    "fixtures words",
 }
-"""Texts that are the name of a scenario or the path of a scenario file."""
+"""Texts that may be the path of a file: a scenario by its name or its file, a program, or a run directory."""
 
 OTHER_TEXTS = {
     *("run --set", "sweep --set", "check --set", "scenarios --set", "reorgs --set", "study --set"),
     *("run --application", "sweep --application"),
     *("faults name", "faults --plugin", "workloads name", "workloads --plugin", "checks name", "checks --plugin"),
     *("docs name", "new name", "prove key", "application target", "reorgs --application"),
+    *("fixtures --policy", "fixtures --case"),
 }
 """Texts that name no file."""
 
@@ -44,6 +47,8 @@ READ_ONLY = {
     "--run",
     "--case",
     "--parameters",
+    "--fixtures",
+    "words",
 }
 """Arguments at which a command reads; only the page of a run is written there."""
 
@@ -82,6 +87,14 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
         "target": f"{sys.executable} {EXAMPLES / 'python' / 'ledger.py'}",
         "--parameters": "plan.toml",
     },
+    "fixtures": {
+        "what": "run",
+        "words": ADDER[0],
+        "its script": ADDER[1],
+        "--fixtures": "cases",
+        "--junit": "cases.xml",
+    },
+    "fixtures of a run": {"what": "export", "words": "record", "its height": "2", "--out": "made-cases"},
     "new": {"name": "my-plan", "--out": "new.toml"},
     "study": {"study": "study.toml", "--quick": None, "--jobs": "1", "--runs": "runs"},
     "reorgs": {"scenario": "plan.toml", "--depths": "1"},

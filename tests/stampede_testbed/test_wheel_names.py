@@ -100,5 +100,11 @@ def test_the_command_prints_the_pages_of_the_wheel(wheel, tmp_path):
     pages = {name.removeprefix("docs/").removesuffix(".md"): path.read_text("utf-8") for name, path in project.items()}
     pages = {name: text for name, text in pages.items() if name not in MADE}
     assert {name: text for name, text in found.items() if name in pages} == pages
-    assert sorted(found.keys() - pages.keys()) == ["CHANGELOG", "CONTRIBUTING", "README", "ci/stampede.yml"]
+    assert sorted(found.keys() - pages.keys()) == [
+        "CHANGELOG",
+        "CONTRIBUTING",
+        "README",
+        "ci/stampede.yml",
+        "fixtures-forms",
+    ]
     assert printed.stdout == found["extend/fault"]

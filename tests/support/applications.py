@@ -35,3 +35,10 @@ def small_application_run(command=LEDGER, *settings):
     raw["application"]["command"] = list(command)
     apply_settings(raw, settings)
     return convert_scenario(raw, "the small run")
+
+
+ADDER = (sys.executable, str(PROJECT_ROOT / "tests" / "applications" / "adder.py"))
+"""The implementation for tests of the runner of fixtures."""
+
+PLANTED = (sys.executable, str(PROJECT_ROOT / "tests" / "applications" / "planted.py"), str(PROJECT_ROOT))
+"""The project's own engine with a mutant, whose name comes last."""

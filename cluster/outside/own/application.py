@@ -6,6 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from checker.tables import describe_key, describe_value
+from cluster.fixtures.cases import plain
+from cluster.fixtures.scheduler_form import SchedulerAnswer, SchedulerInput, read_input
 from cluster.outside.blocks import ROOT_NAMES, ChainStart
 from cluster.outside.conversation import COST_US_MAX
 from cluster.outside.frames import Framing, Value
@@ -52,6 +54,18 @@ class OwnApplication:
             return self._bytes(given)
         start = ChainStart(**{name: ask[name] for name in ChainStart.__dataclass_fields__})
         return msgspec.msgpack.encode(small_genesis(start, self._hail["validators"]))
+
+    def _run_timers(self, ask: Mapping[str, Any], answer: Callable[[SchedulerInput], SchedulerAnswer]) -> Fields:
+        """Return the fields of the answer to a case of the timers' phase."""
+        try:
+            given = read_input(ask["case"])
+        except msgspec.ValidationError as error:
+            return {"error": f"the case has not the form of level 1: {error}"}
+        return {"answer": plain(answer(given))}
+
+    def _loaded_entries(self, ask: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
+        """Return the entries of `load`, which stand in the order of their keys."""
+        return [(self._bytes(key), self._bytes(value)) for key, value in ask["entries"]]
 
     def _describe(self, ask: Mapping[str, Any]) -> Fields:
         key, value = self._bytes(ask["key"]), self._bytes(ask["value"])

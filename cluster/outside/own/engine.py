@@ -11,6 +11,8 @@ from cluster.outside.conversation import FEATURES, PIECE_BYTES_MAX
 from cluster.outside.frames import Framing
 from cluster.outside.own.application import GENESIS_BYTES_MAX, Fields, OwnApplication
 from cluster.outside.own.events import EventTeller
+from cluster.outside.own.scheduler_engine import answer_by_engine
+from cluster.outside.own.state_engine import answer_state
 from cluster.runtime.directory_disk import DirectoryDisk
 from scheduler import Timer
 from validators.execution import (
@@ -22,11 +24,12 @@ from validators.execution import (
     InvalidEncodingError,
     ProposalContext,
 )
-from validators.execution.blocks import Block, Header, decode_transaction, encode_header
+from validators.execution.blocks import Block, Header, decode_transaction, encode_header, header_digest
 from validators.execution.schema import TIMERS
 from validators.identity import TransactionVerifier
 from validators.restored import RestoredLog, StateBase
 from validators.settings import make_engine
+from validators.state import Database
 from validators.storage import FinalizedEntry, FinalizedLog
 
 
@@ -38,6 +41,8 @@ class EngineApplication(OwnApplication):
         self._verifier = TransactionVerifier()
         self._pieces: list[bytes] = []
         self._attempt: Executed | None = None
+        # A block whose roots are not its header's is not kept; a reader of the difference asks for its entries.
+        self._differing: tuple[bytes, Executed] | None = None
         self._genesis_file: Path
         self._genesis: Genesis
         self._engine: Engine
@@ -47,6 +52,8 @@ class EngineApplication(OwnApplication):
         self._calls |= {
             "hello": self._hello,
             "genesis": self._begin,
+            "load": self._load,
+            "state": lambda ask: {"answer": answer_state(ask["case"])},
             "adopted": self._adopt,
             "check": self._check,
             "propose": self._propose,
@@ -59,6 +66,7 @@ class EngineApplication(OwnApplication):
             "snapshot": self._snapshot,
             "restore": self._restore,
             "entries": self._entries,
+            "scheduler": lambda ask: self._run_timers(ask, answer_by_engine),
         }
 
     def _hello(self, ask: Mapping[str, Any]) -> Fields:
@@ -82,6 +90,23 @@ class EngineApplication(OwnApplication):
     def _begin(self, ask: Mapping[str, Any]) -> Fields:
         self._open(self._given_genesis(ask), RestoredLog())
         return {"root": self._engine.finalized.state_root, "events": [], "receipts": []}
+
+    def _load(self, ask: Mapping[str, Any]) -> Fields:
+        """Open the engine at a block whose state is one batch on an empty log."""
+        header, entries = self._header(ask["header"]), self._loaded_entries(ask)
+        if header_digest(header) != self._bytes(ask["id"]):
+            return {"error": "load: the id is not the digest of the header"}
+        database = Database()
+        batch = database.batch()
+        for key, value in entries:
+            batch.write(key, value)
+        batch.merkleize()
+        database.apply(batch)
+        # A block cannot stand on another root than its parent's header has; the test bed compares the roots.
+        if database.canonical_root == header.state_root:
+            base = msgspec.msgpack.encode(StateBase(encode_header(header), database.snapshot()))
+            self._open(self._given_genesis(ask), RestoredLog(base))
+        return {"root": database.canonical_root}
 
     def _adopt(self, ask: Mapping[str, Any]) -> Fields:
         header = self._header(ask["header"])
@@ -124,6 +149,7 @@ class EngineApplication(OwnApplication):
                 return {"invalid": error.reason}
             # Only its roots differ from the header's roots: the test bed compares them.
             made = self._attempt
+            self._differing = header_digest(header), made
         return self._told(made)
 
     def _finalize(self, ask: Mapping[str, Any]) -> Fields:
@@ -172,10 +198,19 @@ class EngineApplication(OwnApplication):
         digest, after = self._bytes(ask["id"]), self._bytes(ask["after"])
         self._engine.rewind_to_finalized()
         values: dict[bytes, bytes | None] = dict(self._engine.database.items())
-        for made in [] if digest == self._engine.finalized_digest else self._engine.path_to(digest):
+        for made in self._path_to(digest):
             values |= made.changes
         found = sorted((key, value) for key, value in values.items() if value is not None and key > after)
         return {"entries": [[key, value] for key, value in found[: ask["limit"]]]}
+
+    def _path_to(self, digest: bytes) -> list[Executed]:
+        """Return the blocks from the final one up to a block, which may be the last one with differing roots."""
+        if digest == self._engine.finalized_digest:
+            return []
+        if self._differing is not None and digest == self._differing[0]:
+            made = self._differing[1]
+            return [*self._path_to(made.header.parent), made]
+        return self._engine.path_to(digest)
 
     def _keep(self) -> None:
         """Keep the genesis for the next life, once a block can be resumed."""

@@ -12,7 +12,9 @@ from typing import Any, Final
 import msgspec
 
 from checker.oracle.blocks import OracleChain, Result, is_signed
+from checker.oracle.contents import Contents
 from checker.oracle.headers import InvalidBlockError, present_of
+from checker.oracle.reading import read_contents
 from checker.oracle.records import (
     MAX_BLOCK_BYTES,
     Header,
@@ -27,6 +29,8 @@ from checker.record.plain_files import read_plain
 from cluster.outside.frames import Framing
 from cluster.outside.own.application import GENESIS_BYTES_MAX, Fields, OwnApplication
 from cluster.outside.own.events import EventTeller
+from cluster.outside.own.scheduler_oracle import answer_by_oracle
+from cluster.outside.own.state_oracle import answer_state
 from validators.execution.receipts import TransactionReceipt, decode_receipt
 
 NAME: Final = "stampede oracle"
@@ -55,6 +59,8 @@ class OracleApplication(OwnApplication):
         self._calls |= {
             "hello": self._hello,
             "genesis": self._begin,
+            "load": self._load,
+            "state": lambda ask: {"answer": answer_state(ask["case"])},
             "adopted": self._adopt,
             "check": self._check,
             "propose": self._propose,
@@ -62,6 +68,7 @@ class OracleApplication(OwnApplication):
             "finalize": self._finalize,
             "drop": self._drop,
             "entries": self._entries,
+            "scheduler": lambda ask: self._run_timers(ask, answer_by_oracle),
         }
 
     def _hello(self, ask: Mapping[str, Any]) -> Fields:
@@ -90,6 +97,16 @@ class OracleApplication(OwnApplication):
             return {"error": f"the oracle does not know {unknown}"}
         self._open(encoded)
         return {"root": self._header.state_root, "events": [], "receipts": []}
+
+    def _load(self, ask: Mapping[str, Any]) -> Fields:
+        """Begin at a block whose state is one batch on an empty log."""
+        header, entries = self._read_header(ask), self._loaded_entries(ask)
+        contents = read_contents(dict(entries))
+        if header.state_root == (root := contents.log.canonical_root()):
+            self._open(self._given_genesis(ask), header, contents)
+            if self._final != self._bytes(ask["id"]):
+                return {"error": "load: the id is not the digest of the header"}
+        return {"root": root}
 
     def _adopt(self, ask: Mapping[str, Any]) -> Fields:
         header = self._read_header(ask)
@@ -176,9 +193,11 @@ class OracleApplication(OwnApplication):
     def _read_header(self, ask: Mapping[str, Any]) -> Header:
         return Header(**self._header_fields(ask["header"]))
 
-    def _open(self, encoded: bytes, header: Header | None = None) -> None:
-        """Begin at genesis, whose header may differ from the oracle's own header."""
+    def _open(self, encoded: bytes, header: Header | None = None, contents: Contents | None = None) -> None:
+        """Begin at genesis, whose header may differ from the oracle's own header, or at another block's state."""
         chain = OracleChain(read_genesis(encoded), encoded)
+        if contents is not None:
+            chain.contents, chain.units = contents, contents.units()
         chain.header = header or chain.header
         self._genesis, self._final = encoded, chain.digest
         self._made = {self._final: _Made(chain, (), {})}

@@ -11,30 +11,14 @@ from checker.oracle.blocks import next_basefee
 from checker.oracle.merkle import list_root
 from checker.oracle.operations import OperationLog
 from checker.oracle.records import varint
-from checker.oracle.timers import _read_convention
+from checker.oracle.timers import read_convention
+from cluster.outside.own.state_oracle import BareLog, FixedLog
 from scheduler import fees
 from scheduler.lifecycle import resolve_convention
 from tests.support.properties import examples
 from tests.support.state_batches import commit
-from tests.support.state_vectors import VECTORS, published_batches, section
+from tools.fixtures.vectors import VECTORS, published_batches, section
 from validators.state import Database
-
-
-class BareLog(OperationLog):
-    """The published workloads: values of 32 bytes without a length, in operations of their own or of 65 bytes."""
-
-    is_padded = False
-
-    def _append(self, operation, key):
-        if operation[:1] == b"\xd2":
-            operation = operation[:33] + operation[34:]
-        if self.is_padded and operation[:1] == b"\xd3":
-            operation = b"\xd3" + bytes(33) + self.floor.to_bytes(8, "big")
-        super()._append(operation.ljust(65, b"\0") if self.is_padded else operation, key)
-
-
-class PaddedLog(BareLog):
-    is_padded = True
 
 
 def test_the_published_roots_of_lists():
@@ -49,7 +33,7 @@ def test_the_published_roots_of_lists():
 
 @pytest.mark.parametrize(
     ("log", "title", "count"),
-    [(PaddedLog, "QMDB_ROOTS_UNORDERED_FIXED", 200), (BareLog, "QMDB_ROOTS_UNORDERED_VARIABLE", 5)],
+    [(FixedLog, "QMDB_ROOTS_UNORDERED_FIXED", 200), (BareLog, "QMDB_ROOTS_UNORDERED_VARIABLE", 5)],
 )
 def test_the_published_roots_of_operation_logs(log, title, count):
     """Updates, deletes, new keys, floor raises; some with fewer live keys than steps."""
@@ -174,7 +158,7 @@ CONVENTIONS = [
 @pytest.mark.parametrize("payload", CONVENTIONS)
 def test_payloads_are_read_as_the_chain_reads_them(payload):
     """A JSON parser of another make comes to the same handler and payload, or to none."""
-    assert _read_convention(payload) == resolve_convention(payload)
+    assert read_convention(payload) == resolve_convention(payload)
 
 
 def test_a_payload_that_is_no_text_is_not_json():
@@ -194,4 +178,4 @@ def test_damaged_payloads_are_read_as_the_chain_reads_them(document, damages):
     for place, byte in damages:
         payload[place % len(payload) : place % len(payload) + 1] = byte
 
-    assert _read_convention(bytes(payload)) == resolve_convention(bytes(payload))
+    assert read_convention(bytes(payload)) == resolve_convention(bytes(payload))

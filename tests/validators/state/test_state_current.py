@@ -6,7 +6,7 @@ import pytest
 
 from checker.oracle.from_scratch import canonical_root_of
 from tests.support.state_batches import commit, fork
-from tests.support.state_vectors import VECTORS, published_batches, section
+from tools.fixtures.vectors import VECTORS, published_batches, section
 from validators.state import BadValue, Database, DeadBranch, NotMerkleized, qmdb_root
 
 FIXED_AGGREGATE = "8ce052fef8ce8e4d817a2961144cf3a28aec4bd6eb75d32b013499116a6981da"

@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 
 from tests.support.state_batches import commit, fork
-from tests.support.state_vectors import VECTORS, published_batches, section
+from tools.fixtures.vectors import VECTORS, published_batches, section
 from validators.state import Database
 
 FIXED_AGGREGATE = "79c5de9509b38d619ea082cdee833f80eadfa0ef21211f69039ee2d37de07bad"
