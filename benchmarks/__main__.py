@@ -162,9 +162,7 @@ def _command(name: str, arguments: Sequence[str]) -> list[str]:
 
 def _section(name: str, arguments: Sequence[str], printed: str, seconds: float) -> str:
     described = ast.get_docstring(ast.parse((FOLDER / f"{name}.py").read_text())) or ""
-    # The rest is for those who run the benchmark: how it measures, and its options.
-    first, *others = described.split("\n\n")
-    paragraphs = [first, *(text for text in others if text.startswith(LEFT))]
+    paragraphs = [text for text in described.split("\n\n") if text.startswith(LEFT)]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=False, capture_output=True, text=True)  # noqa: S607
     command = shlex.join(["python", "-m", f"benchmarks.{name}", *arguments])
     paragraphs.append(f"Printed by `{command}` at {commit.stdout.strip() or 'an unknown commit'}, in {seconds:.0f} s.")
@@ -184,6 +182,7 @@ def _head(figures: Mapping[str, str], failed: Mapping[str, int]) -> str:
             "",
             "What `make bench` printed; `make bench-quick` repeats the short ones. Figures stand beside their floor,",
             "their peer or their aim; MISSED marks an aim that is not met. They hold for one machine.",
+            "`python -m pydoc benchmarks.NAME` says how a benchmark measures.",
             "",
             f"- Machine: {_processor()}, Python {platform.python_version()} {_optimization()}",
             "- Many version managers build interpreters without that optimization. They are about 6 % slower, 3.12 and",

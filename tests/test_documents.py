@@ -96,5 +96,6 @@ def test_documents_written_by_hand_stay_short():
     assert len(words) > 30
     assert {page: count for page, count in words.items() if count > 5_000} == {}
     assert sum(words.values()) <= 60_000
+    assert len((PROJECT_ROOT / "docs" / "performance.md").read_text(encoding="utf-8").split()) <= 2_500
     for page in RESULTS_OF_CAMPAIGNS:
         assert len(WORD.findall((PROJECT_ROOT / "docs" / page).read_text(encoding="utf-8"))) <= 800
