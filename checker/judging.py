@@ -128,6 +128,7 @@ class JudgingProcess:
     def __init__(self, opening: OpeningFrame, hash_seed: int) -> None:
         self._file: Final[IO[bytes]] = TemporaryFile()  # noqa: SIM115 - it stays open until the process is closed
         self._length = 0
+        self._is_refused = False
         descriptor = self._file.fileno()
         self._process = subprocess.Popen(
             **module_process("checker.judging", [str(descriptor)], hash_seed=hash_seed),
@@ -142,17 +143,22 @@ class JudgingProcess:
         self.send(opening)
 
     def send(self, frame: Frame) -> None:
-        """Append a frame; a process that is gone or behind is no hindrance."""
+        """Append a frame. A process that is gone or behind does not hinder the run, and neither does a full disk."""
+        if self._is_refused:
+            return
         encoded = msgspec.msgpack.encode(frame)
-        self._file.write(len(encoded).to_bytes(HEAD_BYTES, "big") + encoded)
-        self._length += HEAD_BYTES + len(encoded)
-        if isinstance(frame, OpeningFrame | SettledFrame | EnginesFrame | ClosingFrame):
-            self._file.flush()
-            with suppress(BlockingIOError, BrokenPipeError):
-                os.write(self._lengths, self._length.to_bytes(LENGTH_BYTES, "big"))
+        try:
+            self._file.write(len(encoded).to_bytes(HEAD_BYTES, "big") + encoded)
+            self._length += HEAD_BYTES + len(encoded)
+            if isinstance(frame, OpeningFrame | SettledFrame | EnginesFrame | ClosingFrame):
+                self._file.flush()
+                with suppress(BlockingIOError, BrokenPipeError):
+                    os.write(self._lengths, self._length.to_bytes(LENGTH_BYTES, "big"))
+        except OSError:
+            self._is_refused = True
 
-    def result(self, values_at: Collection[int]) -> JudgedRun:
-        """Return the result, and end the process.
+    def result(self, values_at: Collection[int]) -> JudgedRun | None:
+        """Return the result, and end the process; None where its file did not take every frame.
 
         Args:
             values_at: Heights, besides the last, at which all values are wanted.
@@ -162,6 +168,9 @@ class JudgingProcess:
         """
         os.set_blocking(self._lengths, True)
         self.send(ClosingFrame(tuple(sorted(values_at))))
+        if self._is_refused:
+            self.close()
+            return None
         answer, error = self._process.communicate()
         self.close()
         try:
@@ -174,7 +183,9 @@ class JudgingProcess:
         """End the process, whatever it is about."""
         self._process.kill()
         self._process.wait()
-        self._file.close()
+        # Closing writes what a full disk has not taken.
+        with suppress(OSError):
+            self._file.close()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()

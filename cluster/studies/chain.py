@@ -36,7 +36,7 @@ from validators.settings import make_engine
 AGENT_PROGRAM: Final = "study-agent"
 NO_SIGNATURE: Final = bytes(64)
 HANDLER_CYCLES: Final = 300
-"""The cycles of a fire beside those that its script computes."""
+"""The cycles of a fire beside the cycles of its script."""
 ORDER_CYCLES: Final = 10_000
 """Cycles that a transaction may use for each timer that it schedules, and twice as many for itself."""
 STEPS_MAX: Final = 60

@@ -1,4 +1,4 @@
-"""The judging process of a run: what it is told, and for which runs there is one."""
+"""The judging process of a run: the runs that have this process, and the data that the run sends to it."""
 
 from contextlib import ExitStack
 from typing import Final

@@ -332,7 +332,7 @@ class Case:
             self.events.append({"event": "failed", "timer": timer["id"], "code": "Failed"})
 
     def run(self):
-        """Give each ready entry its turn, charge those that ran, and return the reason for which each other waits."""
+        """Give each ready entry its turn, charge an entry that ran, and return the reason why an entry waits."""
         ready = self.choose() if (active := self.queue["status"] == "active") else []
         order, users = place(self.prices, ready), list(self.queue["transactions"])
         if self.own["position"] == "before":

@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from io import BytesIO
+from pathlib import Path
 from select import select
 from tempfile import TemporaryFile
 
@@ -151,6 +152,15 @@ def test_a_process_that_is_gone_is_an_error_with_its_exit_code(chain):
 
     with pytest.raises(ColdReplayProcessError, match="ended with -9"):
         process.result([])
+
+
+def test_a_full_disk_leaves_the_judging_to_the_end_of_the_run(chain):
+    process = judging()
+    process._file.close()
+    with Path("/dev/full").open("wb", buffering=0) as process._file:
+        send_all(process, chain)
+
+        assert process.result([]) is None
 
 
 def test_a_run_does_not_wait_for_a_judge_that_is_behind(chain):

@@ -15,7 +15,7 @@ from validators.actors import StormOrder
 class Resubmitters(QuotingKind, tag="resubmitters", kw_only=True, frozen=True):
     """Clients that send a call and resubmit it without back-off; each call schedules one more timer of their actor."""
 
-    attempts: Annotated[Thousand, means("Calls of each client: the first one, and those that repeat it.")]
+    attempts: Annotated[Thousand, means("Calls of each client: the first call and its repetitions.")]
     retry_ms: Annotated[Positive, means("Time from one call of a client to the next.")] = 1_000
     every_ms: Annotated[Milliseconds, means("Time from the first call of a client to that of the next client.")] = 100
     start_ms: Annotated[Milliseconds, means("When the first client begins.")] = 0
