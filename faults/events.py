@@ -54,6 +54,14 @@ class ApplicationLost(TraceEvent, frozen=True):
     height: int = -1
 
 
+class ApplicationReplaced(TraceEvent, frozen=True):
+    """A machine runs this build of its application from its next start on."""
+
+    kind: ClassVar[str] = "application-replaced"
+    machine: NodeId
+    build: str
+
+
 class Restarted(TraceEvent, frozen=True):
     """A machine got its power back."""
 

@@ -21,7 +21,8 @@ class ValidatorRow:
     waiting: int
     note: str
     status: str = "voter"
-    """`voter`; `observer`, without a vote; `stopped`, with the reason in the note; or `byzantine`."""
+    """`voter`; `observer`, without a vote; `stopped`, with the reason in the note; `byzantine`; or `behind`, with an
+    outdated build of the application."""
 
 
 class CheckRow(NamedTuple):

@@ -16,7 +16,7 @@ from validators.consensus.headers import read_facts
 from validators.consensus.interface import BlockRef, Built, Event, Finality, Judged, Question
 from validators.consensus.signing import Scheme
 from validators.derived import Derived
-from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone, Uncertified
+from validators.events import DIVERGED, BlockExecuted, BlockFinalized, BlockRolledBack, BlockUndone, Uncertified
 from validators.execution import ExecutedBlock, ExecutionLayer, FinalizationOutcome, InvalidBlockError, ProposalContext
 from validators.execution.blocks import Block, Header, block_digest, decode_sealed, encode_header, encode_sealed
 from validators.finalizer import Finalizer
@@ -282,7 +282,7 @@ class Application:
         if isinstance(outcome, InvalidBlockError) and outcome.own_root is not None:
             # The checks compare the root that this validator computed with the root that the header claims.
             header = block.header
-            self._port.trace(BlockExecuted(header.height, header.view, digest, outcome.own_root, "diverged"))
+            self._port.trace(BlockExecuted(header.height, header.view, digest, outcome.own_root, DIVERGED))
         self._follower.begin(digest)
         over = ExecutionOver(digest, "verify", block.header.view, reason)
         self._port.work(self._execution_cost(outcome), over)

@@ -3,7 +3,7 @@
 A type whose `kind` differs from its name keeps the word that logs and digests have had from the start.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from network.events import TraceEvent
 
@@ -95,6 +95,10 @@ class Uncertified(TraceEvent, frozen=True):
     kind: ClassVar[str] = "uncertified"
     view: int
     payload: bytes
+
+
+DIVERGED: Final = "diverged"
+"""The mode of an execution whose roots are not those of the block's header."""
 
 
 class BlockExecuted(TraceEvent, frozen=True):

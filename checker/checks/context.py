@@ -59,6 +59,7 @@ class RunEnd:
         derived: The derived state of each replica that serves, by number.
         unreadable: Replicas whose memory could not be read, and why.
         cold: The cold replay, or None if there was none.
+        cold_by_build: The cold replays by further builds of an outside application.
         oracle: The oracle's result where the judging process has asked it beside the run, otherwise None.
         consensus: The comparisons of engines with their specifications, likewise.
         record: The run directory as it is being written, with the executed blocks, or None.
@@ -81,6 +82,7 @@ class RunEnd:
     derived: Mapping[int, Sequence[Derived]] = field(default_factory=dict)
     unreadable: Mapping[int, str] = field(default_factory=dict)
     cold: ColdReplay | None = None
+    cold_by_build: Mapping[str, ColdReplay] = field(default_factory=dict)
     oracle: CheckResult | None = None
     consensus: Sequence[Comparison] | None = None
     record: Path | None = None

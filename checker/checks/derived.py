@@ -16,10 +16,7 @@ from network.events import Event, Handlers
 from network.types import Micros, NodeId
 from network.words import counted
 from validators.derived import Derived, Plain
-from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, Halted, SnapshotJoined
-
-DIVERGED = "diverged"
-"""The mode of an execution after which the block is not kept."""
+from validators.events import DIVERGED, BlockExecuted, BlockFinalized, BlockRolledBack, Halted, SnapshotJoined
 
 
 class DerivedState(Check):

@@ -8,7 +8,7 @@ from checker.observations import AppliedBlock, short
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from network.words import counted
-from validators.events import BlockExecuted, BlockFinalized, Booted, SnapshotJoined
+from validators.events import DIVERGED, BlockExecuted, BlockFinalized, Booted, SnapshotJoined
 from validators.execution.blocks import Header
 
 
@@ -35,6 +35,12 @@ class EqualRoots(Check):
         self._roots = {rules.genesis_digest: _Seen(rules.genesis_root, -1)}
         self._again: dict[bytes, None] = {}
         self._final = {0: (rules.genesis_digest, rules.genesis_root)}
+        self._final = {0: (rules.genesis_digest, rules.genesis_root)}
+        self._taken: dict[bytes, int] = {}
+        self._refused: dict[bytes, int] = {}
+        """By block, the first validator whose roots were all the header's, and the first that found another."""
+        self._outdated: dict[tuple[str, int], int] = {}
+        """By older build and height, how often it came to another root than the newer one."""
 
     @property
     def handlers(self) -> Handlers:
@@ -49,6 +55,23 @@ class EqualRoots(Check):
     def executed(self, event: Event, block: BlockExecuted) -> None:
         """Compare the root of a speculative execution."""
         self._compare(event.node, block.height, block.digest, root=block.root)
+        known = self._refused if block.mode == DIVERGED else self._taken
+        self._compare_receipts(block, is_new=known.setdefault(block.digest, event.node) == event.node)
+
+    def _compare_receipts(self, block: BlockExecuted, *, is_new: bool) -> None:
+        """Require that validators with one state root for a block also agree on the receipts of its header."""
+        taken, refused = self._taken.get(block.digest), self._refused.get(block.digest)
+        if taken is None or refused is None or not is_new or self._roots[block.digest].value != block.root:
+            return
+        named = self.run.world.named
+        self.tally.fail(
+            f"block {short(block.digest)} at height {block.height}: {named(taken)} and {named(refused)} have root "
+            f"{short(block.root)}, and the receipts of {named(refused)} are not those of the header",
+            height=block.height,
+            block=block.digest.hex(),
+            validator=refused,
+            other_validator=taken,
+        )
 
     def finalized(self, event: Event, block: BlockFinalized) -> None:
         """Compare a final block's root in both directions: by block and by height."""
@@ -89,11 +112,11 @@ class EqualRoots(Check):
         if digest in self._roots:
             self.tally.compared += 1
             self._again[digest] = None
-        seen = self._roots.setdefault(digest, _Seen(root, node))
+        seen, named = self._roots.setdefault(digest, _Seen(root, node)), self.run.world.named
         if seen.value != root:
             self.tally.fail(
-                f"block {short(digest)} at height {height}: validator {seen.node} has root {short(seen.value)}, "
-                f"validator {node} has {short(root)}",
+                f"block {short(digest)} at height {height}: {named(seen.node)} has root {short(seen.value)}, "
+                f"{named(node)} has {short(root)}",
                 height=height,
                 block=digest.hex(),
                 validator=node,

@@ -178,7 +178,7 @@ class FinalityRegained(Check):
         run_reason = self.run.end.reason
         if self.run.plan.no_view_ends and not self._height:
             return self.tally.inconclusive(self.run.plan.no_view_ends)
-        gone = {**self._halted, **self._stopped}
+        gone = {**self._halted, **self._stopped, **self.run.world.left_behind}
         running = [node for node, is_up in self._is_up.items() if is_up and node not in gone]
         slowed = [node for node in running if self._is_slowed(node)]
         live = [node for node in running if node not in slowed]

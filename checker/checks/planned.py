@@ -6,6 +6,7 @@ It is plain data of the scenario. A check reads from it when no fault was active
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from checker.applications import ONE_BUILD, Builds
 from validators.costs import Costs
 
 
@@ -47,6 +48,7 @@ class PlannedRun(NamedTuple):
         snapshot_gaps: By replica, the distance in blocks from which it asks for a snapshot.
         latency_max_us: The longest time that a message is under way without a fault.
         is_lossy: Whether messages are lost or late without a fault.
+        builds: The builds of the outside application.
         no_view_ends: Why no view can end even without a fault, or empty.
     """
 
@@ -69,6 +71,7 @@ class PlannedRun(NamedTuple):
     snapshot_gaps: tuple[int, ...] = ()
     latency_max_us: int = 0
     is_lossy: bool = False
+    builds: Builds = ONE_BUILD
     no_view_ends: str = ""
 
     def paused(self) -> dict[int, None]:

@@ -2,7 +2,8 @@
 
 Events go to the checks that asked for their type. Each is decoded once, and only if a check asked for it: most events
 of a run are sends and deliveries. Blocks go to every check that compares validators. The first application of a height
-goes, with the state before it, to the checks that need each height once. The checks cover honest replicas only.
+goes, with the state before it, to the checks that need each height once. The checks cover honest replicas only,
+and none that an upgrade of its application has left behind.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -55,6 +56,8 @@ class Suite:
         others = (check.handlers for check in self._checks if check.sees_everybody)
         self._others = EventRouter(run.world.handlers, *others)
         self._earlier = EventRouter(*(check.handlers for check in self._checks if check.sees_earlier_events))
+        upgrades = run.world.upgrades
+        self._upgrades = EventRouter(upgrades) if upgrades else None
         self._mirror = Mirror(run.genesis_values)
         run.state = self._mirror.values
         self._last_view = 0
@@ -67,10 +70,16 @@ class Suite:
 
     def observe(self, event: Event) -> None:
         """Pass one event of the run to the checks that ask for its type, in the order of the log."""
-        if event.node in self._honest or event.node == SUPERVISOR:
+        if self._upgrades is not None:
+            # Before all others: a replica is not judged by the event by which it falls behind.
+            self._upgrades.route(event)
+        if self._is_judged(event.node) or event.node == SUPERVISOR:
             self._router.route(event)
         else:
             self._others.route(event)
+
+    def _is_judged(self, node: int) -> bool:
+        return node in self._honest and node not in self._run.world.left_behind
 
     def observe_earlier(self, event: Event) -> None:
         """Pass on one event that an earlier process watched."""
@@ -79,7 +88,7 @@ class Suite:
 
     def applied(self, block: AppliedBlock) -> None:
         """See a block that a validator finalized and applied, in the order of the log."""
-        if block.node not in self._honest:
+        if not self._is_judged(block.node):
             return
         try:
             decoded = self._decode(block)
@@ -94,13 +103,13 @@ class Suite:
 
     def reorganized(self, node: int, header: Header, audit: StateAudit) -> None:
         """Pass on the audit of a validator after a reorganization, at the block where its database stands."""
-        if node in self._honest:
+        if self._is_judged(node):
             for check in self._checks:
                 check.reorganized(node, header, audit)
 
     def rederived(self, node: int, parts: Sequence[Derived]) -> None:
         """Pass on what a validator derives after a reorganization."""
-        if node in self._honest:
+        if self._is_judged(node):
             for check in self._checks:
                 check.rederived(node, parts)
 
@@ -115,9 +124,9 @@ class Suite:
         """
         self._run.end = replace(
             end,
-            readbacks=[readback for readback in end.readbacks if readback.node in self._honest],
-            derived={node: parts for node, parts in end.derived.items() if node in self._honest},
-            unreadable={node: reason for node, reason in end.unreadable.items() if node in self._honest},
+            readbacks=[readback for readback in end.readbacks if self._is_judged(readback.node)],
+            derived={node: parts for node, parts in end.derived.items() if self._is_judged(node)},
+            unreadable={node: reason for node, reason in end.unreadable.items() if self._is_judged(node)},
         )
         results: list[CheckResult] = []
         for check in self._checks:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from checker.checks.planned import PlannedFault, PlannedRun
-from faults.events import ApplicationLost, ClockSet, Crashed, Restarted, TransactionSubmitted
+from faults.events import ApplicationLost, ApplicationReplaced, ClockSet, Crashed, Restarted, TransactionSubmitted
 from network.clock import MILLION
 from network.events import (
     AlarmElapsed,
@@ -23,7 +23,7 @@ from network.events import (
     WorkFinished,
 )
 from network.types import NodeId
-from validators.events import Booted, Entered, Halted
+from validators.events import BlockExecuted, Booted, Entered, Halted
 
 SLACK_US: Final = 5 * MILLION
 """The time that every replica has beyond a deadline, for earlier work on signatures, syncs and blocks."""
@@ -86,6 +86,9 @@ class RunWorld:
         """The rate by which the fastest clock of a machine is ahead."""
         self.has_set_clocks = False
         """Whether the plan has set a clock of a machine."""
+        self._builds, self._running = plan.builds, dict(enumerate(plan.builds.at_first))
+        self.left_behind: dict[NodeId, int] = {}
+        """By replica with an outdated build of the application, the first height at which a newer build may differ."""
 
     @property
     def handlers(self) -> Handlers:
@@ -108,6 +111,13 @@ class RunWorld:
             TransactionSubmitted: self._take_transaction,
         }
 
+    @property
+    def upgrades(self) -> Handlers:
+        """Builds of an application, and the replicas that an upgrade leaves behind: nobody judges them any more."""
+        if all(self._builds.outdated_from(build) is None for build in self._builds.differ_from):
+            return {}
+        return {ApplicationReplaced: self._replace, BlockExecuted: self._fall_behind}
+
     def life(self, node: NodeId) -> Life | None:
         """Return the life of a replica that serves, None before its start and after its end."""
         return self._lives.get(node)
@@ -123,6 +133,23 @@ class RunWorld:
     def is_honest(self, node: NodeId) -> bool:
         """Return whether the checks cover a replica."""
         return node in self._honest
+
+    def build(self, node: NodeId) -> str:
+        """Return the build of the application that a replica runs, empty if there is only one."""
+        return self._running.get(node, "") if self._builds.named else ""
+
+    def named(self, node: NodeId) -> str:
+        """Return a replica in words, with its build of the application if there are several."""
+        build = self.build(node)
+        return f"validator {node} (build {build})" if build else f"validator {node}"
+
+    def is_outdated(self, node: NodeId, height: int) -> bool:
+        """Return whether a newer build than a replica's may differ from it at a height."""
+        return self._builds.is_outdated(self._running.get(node, ""), height)
+
+    def has_outdated(self, height: int) -> bool:
+        """Return whether any replica's build is outdated at a height."""
+        return any(self._builds.is_outdated(build, height) for build in self._running.values())
 
     def is_paused(self, node: NodeId) -> bool:
         """Return whether the plan ever holds back a replica's events: it may handle them at any later time."""
@@ -163,6 +190,16 @@ class RunWorld:
             each._replace(stop_us=min(each.stop_us, event.at_us)) if restarted.machine in each.nodes else each
             for each in self.outages
         ]
+
+    def _replace(self, _event: Event, replaced: ApplicationReplaced) -> None:
+        self._running[replaced.machine] = replaced.build
+        self.left_behind.pop(replaced.machine, None)
+
+    def _fall_behind(self, event: Event, block: BlockExecuted) -> None:
+        node = event.node
+        if node not in self.left_behind and self.is_outdated(node, block.height):
+            self.left_behind[node] = block.height
+            self.outages.append(PlannedFault("application", event.at_us, NEVER_US, (node,)))
 
     def _halt(self, event: Event, _halted: Halted) -> None:
         self._lives.pop(event.node, None)

@@ -22,6 +22,7 @@ from checker.results import Evidence
 from faults.events import Crashed, FaultEdge, Restarted, TransactionSubmitted
 from network.events import Event, read_event
 from validators.events import (
+    DIVERGED,
     BlockExecuted,
     BlockFinalized,
     BlockRolledBack,
@@ -249,7 +250,7 @@ def _executed_us(thread: Thread, digest: bytes) -> int:
 def _block_lines(digest: bytes, header: Header, thread: Thread) -> list[tuple[int, str]]:
     by_outcome: dict[tuple[bytes, bool], list[tuple[int, int]]] = {}
     for event, executed in thread.executions.get(digest, ()):
-        by_outcome.setdefault((executed.root, executed.mode == "diverged"), []).append((event.at_us, event.node))
+        by_outcome.setdefault((executed.root, executed.mode == DIVERGED), []).append((event.at_us, event.node))
     at_us = _executed_us(thread, digest)
     proposer = f"proposed by validator {header.proposer} in {thread.view_word} {header.view}"
     lines = [f"{_seconds(at_us)} block {short(digest)} of height {header.height}, {proposer}"]

@@ -3,6 +3,7 @@
 import json
 from typing import Final
 
+from cluster.authoring.upgrades import draw_upgrade
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.engines.engine import DrawnEngine
@@ -27,12 +28,29 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
     is_foreign = scenario.foreign_application is not None
     engine = DRAWN_ENGINES[scenario.consensus.engine]._replace(is_foreign=is_foreign)
     drawn = _draw(level, seed, scenario.cluster.validators, engine)
+    if level != "none":
+        drawn = _with_upgrade(scenario, drawn, seed, engine)
     plain["faults"] = {name: {**fault, "may_be_idle": True} for name, fault in drawn.items()}
     plain["requires"] = [name for name in plain["requires"] if name not in own]
     plain["title"] = f"{plain['title'][:400]}; faults: {level}"
     del plain["expect"]
     plain["run"]["time_limit_ms"] = max(plain["run"]["time_limit_ms"], FAULTS_UNTIL_MS + AFTER_FAULTS_MS)
     return convert_scenario(plain, f"{scenario.name} with --faults {level}")
+
+
+def _with_upgrade(scenario: Scenario, drawn: dict[str, Plain], seed: int, engine: DrawnEngine) -> dict[str, Plain]:
+    """Return drawn faults with an upgrade, if the scenario names two builds, and without faults that it excludes."""
+    application, validators = scenario.application, scenario.cluster.validators
+    builds = [] if application is None else list(application.builds)
+    if not builds:
+        return drawn
+    # The height from which builds may differ is no chance: the scenario's own upgrade states it.
+    stated = dict(each for fault in scenario.faults.values() for each in fault.installs())
+    found: dict[str, Plain] = {}
+    for name, fault in (*draw_upgrade(Draw(seed), builds, validators, stated).items(), *drawn.items()):
+        if is_sound({**found, name: fault}, validators, engine):
+            found[name] = fault
+    return found
 
 
 def _draw(level: str, seed: int, validators: int, engine: DrawnEngine) -> dict[str, Plain]:

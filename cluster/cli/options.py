@@ -142,6 +142,14 @@ def add_application(parser: Parser) -> None:
         metavar="COMMAND",
         help="run this program with its arguments as every replica's state machine; it starts in the current folder",
     )
+    parser.add_argument(
+        "--build",
+        dest="builds",
+        action="append",
+        default=[],
+        metavar="NAME=COMMAND",
+        help="another build of the application, which the scenario or a drawn upgrade names",
+    )
 
 
 def add_jobs(parser: Parser) -> None:
@@ -265,6 +273,7 @@ def run_command(
     *,
     settings: Sequence[str] = (),
     application: str | None = None,
+    builds: Sequence[str] = (),
     faults: str | None = None,
     runs: Path = RUNS,
     data_dir: Path | None = None,
@@ -277,6 +286,7 @@ def run_command(
         seed: The seed.
         settings: The changes by `--set`.
         application: The command line of `--application`, if any.
+        builds: Those of `--build`.
         faults: The level of `--faults`, if any.
         runs: The directory for its run directory.
         data_dir: The directory with real disks, if any.
@@ -286,6 +296,8 @@ def run_command(
     for setting in settings:
         arguments += ["--set", setting]
     arguments += [] if application is None else ["--application", application]
+    for build in builds:
+        arguments += ["--build", build]
     arguments += [] if faults is None else ["--faults", faults]
     arguments += ["--runs", str(runs)] if runs != RUNS else []
     arguments += ["--data-dir", str(data_dir)] if data_dir is not None else []

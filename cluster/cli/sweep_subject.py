@@ -5,14 +5,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cluster.authoring.fault_levels import with_faults
-from cluster.scenario.load import (
-    encode_scenario,
-    load_scenario,
-    refuse_application_of_swarm,
-    refuse_unnamed_application,
-)
+from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
+from cluster.scenario.sections.commands import refuse_application_of_swarm, refuse_unnamed_application
 from cluster.swarm.generator import draw_scenario, swarm_identity
 from network.draw import SWARM
 
@@ -31,7 +27,7 @@ def subject_of(options: argparse.Namespace) -> SweepSubject:
     if options.corpus is not None and not options.swarm:
         raise ScenarioError("--corpus", "varies what the swarm draws: give --swarm, and no scenario")
     if options.swarm:
-        refuse_application_of_swarm(options.application)
+        refuse_application_of_swarm(options.application, options.builds)
         identity, plugins = swarm_identity(options.settings), draw_scenario(options.seeds[0], options.settings).plugins
         identity += "" if options.corpus is None else f" with the corpus {options.corpus}"
         identity += "" if options.faults is None else f" with faults {options.faults}"
@@ -51,7 +47,7 @@ def subject_of(options: argparse.Namespace) -> SweepSubject:
 
 def scenario_of(options: argparse.Namespace) -> Scenario:
     """Return the scenario that a command line names; raises ScenarioError."""
-    return load_scenario(options.scenario, options.settings, options.application)
+    return load_scenario(options.scenario, options.settings, options.application, options.builds)
 
 
 def drawn_by(options: argparse.Namespace) -> Callable[[int], bytes]:

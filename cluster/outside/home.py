@@ -11,6 +11,7 @@ from cluster.outside.conversation import KeptBlock
 from cluster.outside.frames import Value
 from cluster.outside.life import PLAIN_HOST, ApplicationHost, ApplicationLife, empty_directory
 from cluster.outside.process import Launch
+from cluster.scenario.sections.application import MAIN
 from validators.execution.blocks import Header
 
 NOTHING_KEPT: Final = KeptBlock(height=-1, id=b"", root=b"")
@@ -23,6 +24,7 @@ class ApplicationPlan:
 
     Attributes:
         launch: The way to start it.
+        build: The name of its build.
         node: The replica; None where only transactions are made.
         validators: The number of validators.
         start: The beginning of the chain.
@@ -31,6 +33,7 @@ class ApplicationPlan:
     """
 
     launch: Launch
+    build: str = MAIN
     node: int | None
     validators: int
     start: ChainStart
@@ -52,6 +55,7 @@ class ApplicationHome:
         has_lived: Whether an earlier process of the test bed has used the directory; its content is not known here.
 
     Attributes:
+        plan: The plan of the application; another build has another from its next life on.
         life: The process that lives there.
         genesis: The header of genesis, once it is known.
     """
@@ -59,7 +63,7 @@ class ApplicationHome:
     def __init__(
         self, plan: ApplicationPlan, directory: Path, host: ApplicationHost = PLAIN_HOST, *, has_lived: bool = False
     ) -> None:
-        self.plan: Final = plan
+        self.plan = plan
         self._place: Final = directory
         self.directory = directory
         self.host: Final = host
@@ -128,7 +132,7 @@ class ApplicationHome:
 
     def _hello(self, directory: Path, *, resume: bool) -> ApplicationLife:
         plan = self.plan
-        life = ApplicationLife(self.host.begin(plan.launch, directory), directory, self._watcher)
+        life = ApplicationLife(self.host.begin(plan.launch, directory, plan.build), directory, self._watcher)
         # Known before it answers: a process that is lost in the midst of its first call has to be killed too.
         self._branches.append(life)
         life.greeting = life.talk.hello(

@@ -205,6 +205,8 @@ class OutsideLayer:
         self._stand_below(self._path(header.parent))
         outcome = self._talk.execute(digest, header, block.transactions)
         if isinstance(outcome, InvalidPayload):
+            sentence = f"refuses block {digest.hex()[:12]} of height {header.height}: {outcome.reason}"
+            self._home.host.note_fault("refuses-block", header.height, sentence, digest)
             raise InvalidBlockError(f"the application says: {outcome.reason}")
         made = made_of(block, outcome)
         self._ask_again(made, outcome)

@@ -42,8 +42,8 @@ class ApplicationHost:
     A home also reports its actions on directories, so that they can be repeated elsewhere.
     """
 
-    def begin(self, launch: Launch, directory: Path) -> AskedProcess:
-        """Start a process in a directory; raises LaunchError."""
+    def begin(self, launch: Launch, directory: Path, _build: str) -> AskedProcess:
+        """Start a process of a build in a directory; raises LaunchError."""
         return ApplicationProcess(launch, directory)
 
     def before_call(self, _fields: Mapping[str, Value]) -> None:
@@ -60,7 +60,7 @@ class ApplicationHost:
         """Return whether a block is to be executed twice, so that the two answers can be compared."""
         return False
 
-    def note_fault(self, _kind: FaultKind, _height: int, _sentence: str) -> None:
+    def note_fault(self, _kind: FaultKind, _height: int, _sentence: str, _block: bytes = b"") -> None:
         """Observe a wrong answer after which the run goes on."""
 
     def note(self, _what: str, *_directories: Path) -> None:

@@ -15,7 +15,7 @@ from checker.checks.context import Sample
 from checker.record.engine_calls import RecordedLife
 from checker.record.fingerprint import CodeChangedError
 from checker.record.plugins import code_with
-from cluster.outside.hosting.run import RunApplications, with_numbers
+from cluster.outside.hosting.run import RunApplications, outdated_in, with_numbers
 from cluster.runtime.clients import Clients, ClientStatistics
 from cluster.runtime.data_directory import WATCHED, DataDirectory
 from cluster.runtime.directory_disk import DirectoryDisk
@@ -248,8 +248,8 @@ class Cluster:
             FaultEdge: self._note_edge,
         }
         self._injector.watch_phases(lambda node, status: self.hooks.on_leave(kernel.now_us, node, status))
-        watchers = [FailureMonitor(self._adversaries, kernel.stop).handlers] if scenario.stops_at_failure else []
-        self._router = EventRouter(handlers, *self._injector.handlers, *watchers)
+        watch = FailureMonitor(self._adversaries, kernel.stop, outdated_in(self.applications)).handlers
+        self._router = EventRouter(handlers, *self._injector.handlers, watch if scenario.stops_at_failure else {})
         self._observers = ObserverController(
             scenario.observers_by_number,
             kernel=kernel,

@@ -12,7 +12,7 @@ from checker.record.plugins import error_of_plugin
 from network.events import Event, Handlers
 from network.kernel import Kernel
 from network.outcome import KernelOutcome, RunFailedError
-from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, SnapshotJoined
+from validators.events import DIVERGED, BlockExecuted, BlockFinalized, Booted, Entered, SnapshotJoined
 
 AT_FAILURE: Final = "failure"
 """The kernel's reason for the end of a run that this monitor stopped."""
@@ -48,13 +48,22 @@ class FailureMonitor:
     Args:
         byzantine: Replicas whose events do not count.
         stop: Ends the run; gets the kernel's reason and the failure.
+        is_outdated: Says whether a newer build of an application may differ from a replica's build at a height.
     """
 
-    def __init__(self, byzantine: Collection[int], stop: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        byzantine: Collection[int],
+        stop: Callable[[str, str], None],
+        is_outdated: Callable[[int, int], bool] = lambda _node, _height: False,
+    ) -> None:
         self._byzantine = dict.fromkeys(byzantine)
+        self._is_outdated = is_outdated
         self._stop = stop
         self._roots: dict[bytes, bytes] = {}
         """By block, the root that a replica computed first."""
+        self._taken: dict[bytes, bool] = {}
+        """By block, whether the replica that executed it first found the roots of its header."""
         self._final: dict[int, tuple[bytes, bytes]] = {}
         """By height, the final block and its root of the first replica."""
         self._height = 0
@@ -78,6 +87,12 @@ class FailureMonitor:
     def _executed(self, event: Event, block: BlockExecuted) -> None:
         # A replica that refuses a block for its root traces its own root.
         self._compare_roots(event.node, block.height, block.digest, block.root)
+        is_taken = block.mode != DIVERGED
+        if self._counts(event.node, block.height) and self._taken.setdefault(block.digest, is_taken) != is_taken:
+            self._note(f"other receipts at height {block.height}")
+
+    def _counts(self, node: int, height: int) -> bool:
+        return node not in self._byzantine and not self._is_outdated(node, height)
 
     def _joined(self, event: Event, joined: SnapshotJoined) -> None:
         self._compare_roots(event.node, joined.height, joined.digest, joined.root)
@@ -88,7 +103,7 @@ class FailureMonitor:
             self._compare_roots(event.node, booted.finalized_height, known[0], booted.root)
 
     def _finalized(self, event: Event, block: BlockFinalized) -> None:
-        if event.node in self._byzantine:
+        if not self._counts(event.node, block.height):
             return
         if block.height > self._height:
             self._height, self._view_max = block.height, self._view + VIEWS_AFTER
@@ -107,7 +122,7 @@ class FailureMonitor:
             self._stop(AT_FAILURE, self.failure)
 
     def _compare_roots(self, node: int, height: int, digest: bytes, root: bytes) -> None:
-        if node not in self._byzantine and self._roots.setdefault(digest, root) != root:
+        if self._counts(node, height) and self._roots.setdefault(digest, root) != root:
             self._note(f"two roots at height {height}")
 
     def _note(self, failure: str) -> None:

@@ -19,7 +19,7 @@ from cluster.outside.hosting.replicas import RESTART_US, OutsideReplicas, Ports
 from cluster.outside.process import ApplicationLostError
 from cluster.runtime.directory_disk import DirectoryDisk
 from faults import Adversary, ByzantinePort, Watch
-from faults.events import ApplicationLost, ClockSet, Crashed, DiskFound, DiskSynced, Restarted
+from faults.events import ApplicationLost, ApplicationReplaced, ClockSet, Crashed, DiskFound, DiskSynced, Restarted
 from network.bus import Bus
 from network.clock import ClockSetting, MachineClock
 from network.inbox import Inbox
@@ -211,6 +211,12 @@ class MachineController:
         self.slots[node].disk.wipe()
         if self._applications is not None:
             self._applications.empty(node)
+
+    def replace(self, node: int, build: str) -> None:
+        """Make ``node`` run this build of its application from its next start on."""
+        assert self._applications is not None, "a plan without an application names no build"
+        self._applications.replace(node, build)
+        self._trace.chain(SUPERVISOR).add(self._kernel.now_us, ApplicationReplaced(node, build))
 
     def forget_votes(self, node: int) -> None:
         """Give ``node``, which is off, a new journal: it will not know its earlier votes."""

@@ -4,12 +4,11 @@ An invalid key is refused before anything runs, with the allowed values. A progr
 where a scenario is read to be run: a record needs none.
 """
 
-import shlex
 from collections.abc import Sequence
 from copy import deepcopy
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -23,6 +22,7 @@ from cluster.scenario.model import ENGINE_FORMS, Scenario, scenario_type, stated
 from cluster.scenario.plugins import PluginError, load_plugins
 from cluster.scenario.rules import check_scenario, unused_times
 from cluster.scenario.sections.chain import ChainSection, parameters_section
+from cluster.scenario.sections.commands import APPLICATION_OPTION, place_commands, recorded_path, with_programs
 from cluster.scenario.toml_file import BYTES_MAX, UnreadableError, parse_toml, read_toml
 from cluster.workloads.opaque import Lines
 from faults import PlanError, resolve_validators
@@ -35,9 +35,6 @@ REFERENCE_CHARACTERS_MAX = 1_000
 
 SETTING_CHARACTERS_MAX = 2_000
 """A longer --set is a mistake."""
-
-APPLICATION_OPTION: Final = "--application"
-"""The option that names an application on the command line."""
 
 SCENARIO_DIRECTORY = PROJECT_ROOT / "scenarios"
 
@@ -53,13 +50,16 @@ def scenario_files() -> dict[str, Path]:
     return dict(sorted((name.as_posix(), path) for name, path in found.items()))
 
 
-def load_scenario(reference: str, settings: Sequence[str] = (), application: str | None = None) -> Scenario:
+def load_scenario(
+    reference: str, settings: Sequence[str] = (), application: str | None = None, builds: Sequence[str] = ()
+) -> Scenario:
     """Read a scenario by its name or path and apply ``key=value`` settings.
 
     Args:
         reference: The name or the path.
         settings: The settings.
         application: The command line of an application in the current folder, instead of the scenario's own.
+        builds: The command lines of its further builds, as NAME=COMMAND.
 
     Raises:
         ScenarioError: The file or a setting is invalid, or the program of its application does not exist.
@@ -72,10 +72,10 @@ def load_scenario(reference: str, settings: Sequence[str] = (), application: str
     except OSError as error:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
     apply_settings(raw, settings)
-    _place_application(raw, path, application)
+    place_commands(raw, path, application, builds)
     # A second time: a setting may state an old value.
     scenario = convert_scenario(with_new_names(raw, report_once), str(path))
-    return _with_launch(_with_files(scenario, path), str(path) if application is None else APPLICATION_OPTION)
+    return with_programs(_with_files(scenario, path), str(path) if application is None else APPLICATION_OPTION)
 
 
 def head_comment(reference: str) -> str:
@@ -84,79 +84,14 @@ def head_comment(reference: str) -> str:
     return "".join(f"{line}\n" for line in takewhile(lambda line: line.startswith("#"), lines))
 
 
-def refuse_unnamed_application(scenario: Scenario) -> None:
-    """Raise ScenarioError for a scenario that needs an application, if no application is named."""
-    if scenario.application is not None and not scenario.application.command:
-        raise ScenarioError(scenario.name, f"application.command: name the application by {APPLICATION_OPTION}")
-
-
-def refuse_application_of_swarm(application: str | None) -> None:
-    """Raise ScenarioError if an application is named for drawn scenarios."""
-    if application is not None:
-        reason = "the swarm draws scenarios of the project's own chain; name a scenario such as application/outage"
-        raise ScenarioError(APPLICATION_OPTION, reason)
-
-
-def _place_application(raw: dict[str, Any], path: Path, text: str | None) -> None:
-    """Write the command line's application, if any, and the working directory into plain data."""
-    if text is not None:
-        section = raw.setdefault("application", {})
-        if isinstance(section, dict):
-            section["command"], section["folder"] = _words_of(text), _recorded(Path.cwd())
-        return
-    section = raw.get("application")
-    if isinstance(section, dict) and section.get("command"):
-        section.setdefault("folder", _recorded(path.absolute().parent))
-
-
-def _words_of(text: str) -> list[str]:
-    if len(text) > SETTING_CHARACTERS_MAX or not text.isprintable():
-        reason = f"must be printable and at most {SETTING_CHARACTERS_MAX:,} characters"
-        raise ScenarioError(APPLICATION_OPTION, reason)
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise ScenarioError(f"{APPLICATION_OPTION} {text!r}", f"is no command: {error}") from None
-    if not words:
-        raise ScenarioError(f"{APPLICATION_OPTION} {text!r}", "names no program")
-    return words
-
-
-def _recorded(path: Path) -> str:
-    """Return a path in the form of a record, which is text."""
-    try:
-        return str(path).encode().decode()
-    except UnicodeEncodeError:
-        raise ScenarioError(repr(str(path)), "a record cannot hold this path, whose name is no UTF-8") from None
-
-
 def _with_files(scenario: Scenario, path: Path) -> Scenario:
     """Return a scenario whose files of transactions have absolute paths."""
     folder = path.absolute().parent
     workload = {
-        name: msgspec.structs.replace(each, path=_recorded(folder / each.path)) if isinstance(each, Lines) else each
+        name: msgspec.structs.replace(each, path=recorded_path(folder / each.path)) if isinstance(each, Lines) else each
         for name, each in scenario.workload.items()
     }
     return msgspec.structs.replace(scenario, workload=workload)
-
-
-def _with_launch(scenario: Scenario, place: str) -> Scenario:
-    """Return a scenario whose application has the absolute path of its program; raises ScenarioError."""
-    application = scenario.application
-    if application is None or not application.command:
-        return scenario
-    from cluster.outside.frames import FRAMINGS  # noqa: PLC0415 - few scenarios have an application
-    from cluster.outside.process import LaunchError, launch_words  # noqa: PLC0415
-
-    folder = Path(application.folder)
-    if not folder.is_dir():
-        raise ScenarioError(place, f"application.folder: there is no folder {folder}")
-    try:
-        launch = launch_words(list(application.command), folder, FRAMINGS[application.framing])
-    except LaunchError as error:
-        raise ScenarioError(place, f"application.command: {error}") from None
-    placed = msgspec.structs.replace(application, command=launch.command)
-    return msgspec.structs.replace(scenario, application=placed)
 
 
 def convert_scenario(raw: object, place: str) -> Scenario:

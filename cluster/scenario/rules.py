@@ -14,11 +14,12 @@ from checker.record.plugins import MUTANTS, MUTANTS_PLUGIN, WHERE_MUTANTS_ARE, p
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario
 from cluster.scenario.plugins import checks_with
+from cluster.scenario.sections.application import MAIN, ApplicationSection
 from cluster.scenario.sections.chain import ChainSection, is_of_lane
 from cluster.scenario.sections.expect import ExpectSection, expect_rules
 from cluster.scenario.sections.lane import LaneSection
 from cluster.scenario.sections.longest_chain import DEPTH_MAX, EMPTY_SHARE_MAX_PPM, LongestChainSection
-from cluster.scenario.sections.replicas import OBSERVERS_MAX
+from cluster.scenario.sections.replicas import OBSERVERS_MAX, ReplicaSection
 from cluster.workloads.opaque import OpaqueWorkload
 from cluster.workloads.planned import sites_of
 from faults import PlanError, all_over_ms, check_plan, kind_of
@@ -83,16 +84,55 @@ def _application_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     """Yield the rules of a scenario with an application, and of transactions that only an application can read."""
     application = scenario.application
     if application is None:
+        for key, _ in _named_builds(scenario):
+            yield key, False, "is about an application: name one in [application] or by --application"
         for name, workload in scenario.workload.items():
             reason = "its transactions are for an application: name one in [application] or by --application"
             yield f"workload.{name}", not isinstance(workload, OpaqueWorkload), reason
         return
+    yield from _build_rules(scenario, application)
     is_placed = not application.folder or Path(application.folder).is_absolute()
     yield "application.folder", is_placed, "must be an absolute path; left out, it is the scenario's folder"
     for key, reason in application.wrong_parameters():
         yield f"application.{key}", False, reason
     if not application.is_own:
         yield from _foreign_rules(scenario)
+
+
+def _sections(scenario: Scenario) -> Iterator[tuple[str, ReplicaSection]]:
+    """Yield the sections of replicas by their places."""
+    for name, validator in scenario.validators.items():
+        yield f"validators.{name}", validator
+    for name, observer in scenario.observers.items():
+        yield f"observers.{name}", observer
+
+
+def _named_builds(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Yield the places that name a build of the application, each with its name."""
+    for place, replica in _sections(scenario):
+        if replica.application is not None:
+            yield f"{place}.application.build", replica.application.build
+    for name, fault in scenario.faults.items():
+        for build, _ in fault.installs():
+            yield f"faults.{name}.build", build
+
+
+def _build_rules(scenario: Scenario, application: ApplicationSection) -> Iterator[tuple[str, bool, str]]:
+    """Yield the rules of an application's further builds."""
+    yield f"application.builds.{MAIN}", MAIN not in application.builds, "is the build of [application] itself"
+    known = [each.name for each in application.all_builds]
+    for key, build in _named_builds(scenario):
+        yield (
+            key,
+            build in known,
+            f"no build is named {build!r}{did_you_mean(build, known)}; there are {', '.join(known)}",
+        )
+    for place, replica in (*scenario.validators.items(), *scenario.observers.items()):
+        own = replica.application
+        yield f"{place}.application.command", own is None or not own.command, "and build exclude each other"
+    for each in application.all_builds:
+        is_placed = not each.folder or Path(each.folder).is_absolute()
+        yield f"application.builds.{each.name}.folder", is_placed, "must be an absolute path"
 
 
 def _foreign_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

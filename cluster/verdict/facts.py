@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from checker.applications import ONE_BUILD
 from checker.checks.audit.plan import TestBedPlan
 from checker.checks.context import RunContext
 from checker.checks.planned import PlannedFault, PlannedRun
@@ -68,7 +69,7 @@ def context_of(cluster: Cluster) -> RunContext:
         genesis_values=values,
         expect=expectations_of(scenario, is_one_process=data is None),
         disk_faults=_disk_faults(scenario),
-        plan=planned_run(scenario),
+        plan=planned_run(scenario)._replace(builds=ONE_BUILD if applications is None else applications.planned.builds),
         max_skew_ms=scenario.chain.max_skew_ms,
         finality_depth=scenario.finality_depth or 0,
         view_retention=scenario.consensus.view_retention,

@@ -23,7 +23,10 @@ def row_of(run: ClusterRun, slot: MachineSlot, monitor: Monitor) -> ValidatorRow
     counts = slot.counts
     is_byzantine = not monitor.is_honest(slot.node)
     status = "stopped" if counts.halted else "observer" if counts.observes else "voter"
+    status = "behind" if slot.node in monitor.context.world.left_behind else status
+    builds, world = monitor.context.plan.builds, monitor.context.world
     notes = [
+        builds.named.get(world.build(slot.node), ""),
         "byzantine" if is_byzantine else "",
         counts.halted,
         "" if slot.is_running else "down",

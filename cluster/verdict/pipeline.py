@@ -33,6 +33,7 @@ from cluster.runtime.failures import AT_FAILURE, BY_PLUGIN
 from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
+from cluster.scenario.sections.application import MAIN
 from cluster.verdict.beside import COLD_HASH_SEED, engines_of, judging_of
 from cluster.verdict.executions import AnsweringWitness, RunWitness, hooks_of
 from cluster.verdict.facts import derived_of, read_back_of
@@ -307,6 +308,7 @@ class _Steps:
             derived=derived,
             unreadable=unreadable,
             cold=cold,
+            cold_by_build=self._replay_by_builds(record),
             oracle=None if judged is None else judged.oracle,
             consensus=None if judged is None else judged.consensus,
             record=record,
@@ -326,7 +328,17 @@ class _Steps:
         applications = self.cluster.applications
         if applications is None or applications.is_own:
             return self.replay(record, COLD_HASH_SEED, heights)
-        return applications.replay_cold(record, COLD_HASH_SEED)
+        return applications.replay_cold(record, applications.planned.builds.newest, COLD_HASH_SEED)
+
+    def _replay_by_builds(self, record: Path) -> dict[str, ColdReplay]:
+        """Return the cold replays by the builds of an application beside the one that judges the run."""
+        if (applications := self.cluster.applications) is None:
+            return {}
+        builds = applications.planned.builds
+        judging = MAIN if applications.is_own else builds.newest
+        return {
+            build: applications.replay_cold(record, build, COLD_HASH_SEED) for build in builds.named if build != judging
+        }
 
     def _reached(self, run: ClusterRun) -> tuple[RuleHit, ...]:
         return self.monitor.rules.hits(slot.counts for slot in run.slots if self.monitor.is_honest(slot.node))

@@ -118,6 +118,7 @@ class PipelineResult:
         if adversaries := statuses.count("byzantine"):
             holders += f" beside {adversaries} Byzantine"
         stopped = f"; {count} stopped over a disk" if (count := statuses.count("stopped")) else ""
+        stopped += f"; {count} left behind with an outdated build" if (count := statuses.count("behind")) else ""
         again = f"; {self.reopened}" if self.reopened else ""
         hold = "hold" if len(statuses) > 1 else "holds"
         return f"{holders} {hold} one state root at every height up to {height}{stopped}{again}{unjudged}"

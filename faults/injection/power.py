@@ -62,6 +62,9 @@ class Power(Protocol):
     def wipe(self, node: int) -> None:
         """Put an empty disk into ``node``, which is off."""
 
+    def replace(self, node: int, build: str) -> None:
+        """Make ``node`` run this build of its application from its next start on."""
+
     def forget_votes(self, node: int) -> None:
         """Give ``node``, which is off, a new journal, so that it forgets its votes."""
 

@@ -163,6 +163,10 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         """Return the part of the machine that no other fault may use meanwhile."""
         return None
 
+    def installs(self) -> tuple[tuple[str, int], ...]:
+        """Return the builds of an application that it installs, each with the height from which it may differ."""
+        return ()
+
     def runs_on_real_disks(self) -> bool:
         """Whether the fault can be injected where validators have directories for disks."""
         return not self.touches_disk

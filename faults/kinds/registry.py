@@ -12,7 +12,7 @@ from faults.kinds.base import Fault, problem_of
 
 _LISTED_FIRST: Final = (
     *("partition", "cut", "clog", "swizzle_clog", "flapping", "isolate_leader", "links", "rule"),
-    *("crash", "blackout", "pause", "slow", "crash_at_boundary", "restart_storm", "wipe"),
+    *("crash", "blackout", "pause", "slow", "crash_at_boundary", "restart_storm", "wipe", "replace"),
     *("disk", "clock", "byzantine"),
 )
 """The order of the first files of kinds in lists; further files follow by name."""

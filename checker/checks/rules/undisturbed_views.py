@@ -31,6 +31,9 @@ LATENCIES: Final = 6
 SYNCS: Final = 10
 """The leader and the other validators execute a view's block, and send and sync votes and certificates."""
 
+UNFINAL_BLOCKS: Final = 4
+"""A block that is proposed is at most so far above the final one, as long as finality goes on."""
+
 
 class UndisturbedViews(Check):
     """No view is nullified while no fault is at work, the network is calm and the view's leader is up.
@@ -88,6 +91,8 @@ class UndisturbedViews(Check):
             )
             # A leader that has just joined from a snapshot still lacks the blocks that came meanwhile.
             is_fit = is_fit and self._heights.get(leader, 0) >= self._height
+            # Where builds of an application may differ, their leaders' blocks are refused by the others.
+            is_fit = is_fit and not self.run.world.has_outdated(self._height + UNFINAL_BLOCKS)
             self._views[view] = event.at_us, leader if is_fit else -1
 
     def certificate_held(self, event: Event, held: CertificateHeld) -> None:

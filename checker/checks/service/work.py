@@ -27,7 +27,7 @@ from checker.results import CheckResult, ExitClass
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, OfLabels, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import BlockExecuted, BlockFinalized, Voted
+from validators.events import DIVERGED, BlockExecuted, BlockFinalized, Voted
 
 PROCESSOR: Final = "cpu"
 DISK: Final = "disk"
@@ -36,9 +36,6 @@ PRUNING: Final = "pruning"
 
 CYCLES_BEGUN: Final = 1_000
 """So many cycles, once begun, cost `execute_us`."""
-
-DIVERGED: Final = "diverged"
-"""The mode of an execution that says nothing about the block's validity here."""
 
 TIMED: Final = ("propose", "verify")
 """Modes of executions that are reported as their time is over."""

@@ -9,7 +9,6 @@ from itertools import islice, zip_longest
 
 import msgspec
 
-from checker.checks.service.work import DIVERGED
 from checker.explain.executions import Changes
 from checker.explain.formatting import NOT_WRITTEN, name_key, order_of_key, show_entry
 from checker.record.errors import on_one_line
@@ -34,6 +33,7 @@ from report.block_rows import (
     RootLine,
 )
 from validators.consensus.registry import ENGINES
+from validators.events import DIVERGED
 
 
 def show_height(reader: RecordReader, height: int, *, replica: int | None = None, prefix: str = "") -> HeightReport:

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
-from checker.checks.service.work import DIVERGED
 from checker.oracle.branches import OracleBranch
 from checker.record.branches import BranchIndex
 from checker.record.run_directory import BLOCKS, BRANCHES, RecordReader
 from checker.record.streams import DamagedRecordError, RootRecord
 from network.events import Event, EventRouter, Handlers
 from validators.events import (
+    DIVERGED,
     BlockExecuted,
     BlockFinalized,
     BlockRolledBack,

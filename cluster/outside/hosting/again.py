@@ -6,7 +6,7 @@ than its predecessor of the run. From there on nothing can be compared.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -37,13 +37,15 @@ class AskedAgain:
     """The repeated processes of one replica.
 
     Args:
-        launch: The way in which they were started.
+        launches: By build, the way in which its processes were started.
         contents: Requests and answers by their places.
         folder: An empty folder for their directories.
     """
 
-    def __init__(self, launch: Launch, contents: Sequence[bytes], folder: Path) -> None:
-        self._launch: Final = replace(launch, hash_seed=HASH_SEED, timezone=TIME_ZONE)
+    def __init__(self, launches: Mapping[str, Launch], contents: Sequence[bytes], folder: Path) -> None:
+        self._launches: Final = {
+            build: replace(each, hash_seed=HASH_SEED, timezone=TIME_ZONE) for build, each in launches.items()
+        }
         self._contents = contents
         self._folder = folder
         self._processes: dict[int, ApplicationProcess] = {}
@@ -70,7 +72,7 @@ class AskedAgain:
         if step.what == "begin":
             place = self._places[step.process] = self._folder / step.names[0]
             place.mkdir(exist_ok=True)
-            self._processes[step.process] = ApplicationProcess(self._launch, place)
+            self._processes[step.process] = ApplicationProcess(self._launches[step.build], place)
         elif step.what == "kill":
             self._processes[step.process].kill()
         elif step.what == "call":
@@ -95,7 +97,7 @@ class AskedAgain:
             # It was lost over this request, and the next process continues.
             process.kill()
             return None, True
-        framing = self._launch.framing
+        framing = process.launch.framing
         fields = read_content(framing, self._contents[step.request])
         if call == "hello":
             fields["directory"] = str(self._places[step.process])

@@ -16,6 +16,7 @@ from checker.record.errors import ReportedError
 from cluster.outside.frames import Framing, Value
 from cluster.outside.life import AskedProcess
 from cluster.outside.process import ApplicationLostError, KeptOutput, Launch
+from cluster.scenario.sections.application import MAIN
 
 APPLICATION_CALLS: Final = "application_calls.msgpack"
 """The file of a record that holds the calls of its run."""
@@ -40,7 +41,7 @@ class CallStep(msgspec.Struct, frozen=True, array_like=True):
         what: `begin` or `kill` of a process, a `call`, an action on directories (`empty`, `copy`, `remove`, `name`),
             or `LINE`.
         process: The process, numbered by replica from 0 on.
-        names: For a call its name, for all other actions the directories.
+        names: For a call its name, for `begin` the directory and the build, for all other actions the directories.
         request: The place of the request's content, a frame without number and directory.
         answer: The place of the answer's content; `NO_ANSWER` if no readable answer came.
         reason: The reason for a missing answer.
@@ -52,6 +53,11 @@ class CallStep(msgspec.Struct, frozen=True, array_like=True):
     request: int = NO_ANSWER
     answer: int = NO_ANSWER
     reason: str = ""
+
+    @property
+    def build(self) -> str:
+        """The build of a process that begins; older records name none."""
+        return self.names[1] if len(self.names) > 1 else MAIN
 
 
 class CallRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -138,21 +144,24 @@ class RecordingProcess:
         directory: Its directory.
         log: Takes the contents.
         node: The replica.
+        build: The name of its build.
 
     Attributes:
+        build: The name of its build.
         requests: Its requests so far.
         asked: The name of the last request.
     """
 
-    def __init__(self, process: AskedProcess, directory: Path, log: CallLog, node: int) -> None:
+    def __init__(self, process: AskedProcess, directory: Path, log: CallLog, *, node: int, build: str) -> None:
         self._process = process
         self._log = log
         self._steps = log.steps_of(node)
         self._number = sum(step.what == "begin" for step in self._steps)
         self._is_over = False
+        self.build: Final = build
         self.requests = 0
         self.asked = ""
-        self._steps.append(CallStep("begin", self._number, (directory.name,)))
+        self._steps.append(CallStep("begin", self._number, (directory.name, build)))
 
     @property
     def launch(self) -> Launch:

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from cluster.outside.frames import FRAMINGS
 from cluster.outside.hosting.again import AskedAgain, SecondAnswer
+from cluster.outside.hosting.builds import launches_of
 from cluster.outside.hosting.calls import CallRecord
-from cluster.outside.process import launch_words
 from cluster.scenario.sections.application import ApplicationSection
 
 
@@ -29,8 +28,7 @@ def ask_live(section: ApplicationSection, record: CallRecord) -> LiveAnswers:
     Raises:
         LaunchError: The application no longer exists, or cannot be started.
     """
-    framing = FRAMINGS[section.framing]
-    launch = launch_words(list(section.command), Path(section.folder), framing, section.call_timeout_ms)
+    launches = launches_of(section)
     differing: dict[int, SecondAnswer] = {}
     requests = 0
     with tempfile.TemporaryDirectory(prefix="stampede-application-") as scratch:
@@ -40,6 +38,6 @@ def ask_live(section: ApplicationSection, record: CallRecord) -> LiveAnswers:
             requests += sum(step.what == "call" for step in steps)
             place = Path(scratch) / str(node)
             place.mkdir()
-            if (found := AskedAgain(launch, record.contents, place).find(steps)) is not None:
+            if (found := AskedAgain(launches, record.contents, place).find(steps)) is not None:
                 differing[node] = found
     return LiveAnswers(requests, differing)

@@ -10,20 +10,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from checker.applications import Builds
 from checker.record.errors import ReportedError
 from cluster.outside.answers import Event, Execution
 from cluster.outside.blocks import ChainStart, genesis_header
 from cluster.outside.conversation import Greeting
-from cluster.outside.frames import FRAMINGS
 from cluster.outside.home import ApplicationPlan, ScratchHome
+from cluster.outside.hosting.builds import launches_of
 from cluster.outside.hosting.calls import LINE, PLANNING, CallLog, CallRecord, CallStep
 from cluster.outside.hosting.own import own_parameters
 from cluster.outside.hosting.replicas import OutsideReplicas
 from cluster.outside.life import ApplicationHost, ApplicationLife
-from cluster.outside.process import ApplicationLostError, Launch, launch_words
+from cluster.outside.process import ApplicationLostError, Launch
 from cluster.runtime.replicas import section_of
 from cluster.scenario.model import Scenario
-from cluster.scenario.sections.application import ApplicationSection
+from cluster.scenario.sections.application import MAIN, ApplicationSection
 from cluster.scenario.sections.replicas import SnapshotJoinMode
 from cluster.workloads.opaque import ApplicationTransactions, Lines, read_lines
 from validators.execution import Genesis, Header
@@ -42,17 +43,24 @@ class PlannedApplications:
 
     Attributes:
         replicas: The applications of all replicas.
-        greeting: The application's answer to `hello`.
+        greetings: By build, the application's answer to `hello`.
         genesis: The header of the genesis block with the application's state root.
         told_at_genesis: The application's events at genesis.
         made: By workload, the transactions that clients submit.
+        builds: Its builds.
     """
 
     replicas: OutsideReplicas
-    greeting: Greeting
+    greetings: Mapping[str, Greeting]
     genesis: Header
     told_at_genesis: Sequence[Event]
     made: Mapping[str, Sequence[bytes]]
+    builds: Builds
+
+    @property
+    def greeting(self) -> Greeting:
+        """The answer of the build that `[application]` names."""
+        return self.greetings[MAIN]
 
 
 def plan_applications(
@@ -82,36 +90,64 @@ def plan_applications(
     """
     section = scenario.application
     assert section is not None, "the scenario has an application"
-    plans = _plans_of(scenario, section, genesis, _launch_of(section, is_live=recorded is None))
-    replicas = OutsideReplicas(plans, folder, seed, recorded, is_resumed=is_resumed, is_own=section.is_own)
+    launches = launches_of(section, is_live=recorded is None)
+    plans = _plans_of(scenario, section, genesis, launches)
+    replicas = OutsideReplicas(
+        plans, folder, seed, recorded, launches=launches, is_resumed=is_resumed, is_own=section.is_own
+    )
     replicas.log.files.update(section.file_digests() if recorded is None else recorded.files)
-    told = _question(scenario, plans[0], replicas.host(PLANNING), scratch / "planning")
-    header = genesis_header(plans[0].start, plans[0].validators, plans[0].parameters, told.genesis)
+    main = replace(plans[0], launch=launches[MAIN], build=MAIN)
+    told = _question(scenario, main, replicas.host(PLANNING), scratch / "planning")
+    greetings = {MAIN: told.greeting} | {
+        name: _greeting_of(scenario, replace(main, launch=each, build=name), replicas.host(PLANNING), scratch / name)
+        for name, each in launches.items()
+        if name != MAIN
+    }
+    header = genesis_header(main.start, main.validators, main.parameters, told.genesis)
     made = told.made | _lines(scenario, replicas.log, recorded)
     replicas.begin_at(header)
     return PlannedApplications(
-        replicas=replicas, greeting=told.greeting, genesis=header, told_at_genesis=told.genesis.events, made=made
+        replicas=replicas,
+        greetings=greetings,
+        genesis=header,
+        told_at_genesis=told.genesis.events,
+        made=made,
+        builds=_builds_of(scenario, greetings, tuple(each.build for each in plans)),
     )
 
 
+def _builds_of(scenario: Scenario, greetings: Mapping[str, Greeting], at_first: tuple[str, ...]) -> Builds:
+    """Return the builds of a plan."""
+    many = greetings if len(greetings) > 1 else {}
+    differ_from = dict.fromkeys(greetings, 0)
+    for fault in scenario.faults.values():
+        for build, height in fault.installs() if fault.enabled else ():
+            differ_from[build] = max(differ_from[build], height)
+    named = {build: f"{said.name} {said.version} (build {build})" for build, said in many.items()}
+    return Builds(named=named, at_first=at_first, differ_from=differ_from)
+
+
 def _plans_of(
-    scenario: Scenario, section: ApplicationSection, genesis: Genesis, launch: Launch
+    scenario: Scenario, section: ApplicationSection, genesis: Genesis, launches: Mapping[str, Launch]
 ) -> list[ApplicationPlan]:
     """Return the plan of each replica's application."""
     start = ChainStart(
         chain=genesis.chain_id, timestamp_ms=genesis.timestamp_ms, timebase=genesis.timebase, slot_ms=genesis.slot_ms
     )
     own = own_parameters(genesis, scenario.costs.costs()) if section.is_own else {}
+    replicas = (section_of(scenario, node) for node in range(scenario.replicas))
+    builds = [MAIN if each is None or each.application is None else each.application.build for each in replicas]
     return [
         ApplicationPlan(
-            launch=launch,
+            launch=launches[build],
+            build=build,
             node=node,
             validators=scenario.cluster.validators,
             start=start,
             parameters={**section.parameters, **own},
             retain_blocks=_retained(scenario, node),
         )
-        for node in range(scenario.replicas)
+        for node, build in enumerate(builds)
     ]
 
 
@@ -134,11 +170,15 @@ def _question(scenario: Scenario, plan: ApplicationPlan, host: ApplicationHost, 
         raise UnusableApplicationError(f"the application cannot be used: {error}") from None
 
 
-def _launch_of(section: ApplicationSection, *, is_live: bool) -> Launch:
-    folder, framing = Path(section.folder), FRAMINGS[section.framing]
-    if is_live:
-        return launch_words(list(section.command), folder, framing, section.call_timeout_ms)
-    return Launch(command=section.command, folder=folder, framing=framing, call_timeout_ms=section.call_timeout_ms)
+def _greeting_of(scenario: Scenario, plan: ApplicationPlan, host: ApplicationHost, place: Path) -> Greeting:
+    """Return the greeting of a further build."""
+    try:
+        with ScratchHome(replace(plan, node=None), place, host) as life:
+            _refuse_missing(scenario, life.greeting)
+            life.talk.bye()
+            return life.greeting
+    except (ApplicationLostError, UnusableApplicationError) as error:
+        raise UnusableApplicationError(f"build {plan.build}: {error}") from None
 
 
 def _retained(scenario: Scenario, node: int) -> int:

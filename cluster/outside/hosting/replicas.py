@@ -76,7 +76,7 @@ class ReplicaHost(ApplicationHost):
     processes: list[RecordingProcess] = field(default_factory=list)
     _heights: dict[bytes, int] = field(default_factory=dict)
 
-    def begin(self, launch: Launch, directory: Path) -> AskedProcess:
+    def begin(self, launch: Launch, directory: Path, build: str) -> AskedProcess:
         """Start a process in a directory, or take the next process of the record."""
         process: AskedProcess
         if self.recorded is None:
@@ -85,7 +85,7 @@ class ReplicaHost(ApplicationHost):
             steps, number = self.recorded.steps.get(self.node, []), len(self.processes)
             calls = (step for step in steps if step.what == "call" and step.process == number)
             process = RecordedProcess(launch, calls, self.recorded.contents)
-        self.processes.append(RecordingProcess(process, directory, self.log, self.node))
+        self.processes.append(RecordingProcess(process, directory, self.log, node=self.node, build=build))
         return self.processes[-1]
 
     def before_call(self, fields: Mapping[str, Value]) -> None:
@@ -119,12 +119,13 @@ class ReplicaHost(ApplicationHost):
         """Return whether this replica executes a block twice."""
         return below(self.chance.draw("application-repeats", f"{self.node} {digest.hex()}", 0), REPEATED_ONE_IN) == 0
 
-    def note_fault(self, kind: FaultKind, height: int, sentence: str) -> None:
+    def note_fault(self, kind: FaultKind, height: int, sentence: str, block: bytes = b"") -> None:
         """Note a wrong answer, for the checks; the cold replay reports wrong answers beside the run."""
         if self.node < 0:
             return
         last = self.processes[-1]
-        self.faults.append(ApplicationFault(kind, self.node, last.requests, last.asked, height, sentence))
+        fault = ApplicationFault(kind, self.node, last.requests, last.asked, height, sentence, block, last.build)
+        self.faults.append(fault)
 
     def note(self, what: str, *directories: Path) -> None:
         """Note an action on a directory."""
@@ -149,6 +150,7 @@ class OutsideReplicas:
         folder: Gets a folder for each, as `application-N`.
         seed: The run's.
         recorded: The calls of an earlier run; its answers replace the application's.
+        launches: By name, the way to start each build.
         is_resumed: Whether an earlier run has used the folder.
         is_own: Whether the application is this project's own engine.
 
@@ -165,9 +167,11 @@ class OutsideReplicas:
         seed: int,
         recorded: CallRecord | None = None,
         *,
+        launches: Mapping[str, Launch],
         is_resumed: bool = False,
         is_own: bool = False,
     ) -> None:
+        self._launches = launches
         self._is_own = is_own
         self.log: Final = CallLog()
         self.faults: Final[list[ApplicationFault]] = []
@@ -198,10 +202,10 @@ class OutsideReplicas:
         for home in self._homes:
             home.genesis = genesis
 
-    def plan_of(self, node: int, *, hash_seed: int, timezone: str) -> ApplicationPlan:
-        """Return the plan of a replica, for a process in other surroundings."""
-        plan = self._plans[node]
-        return replace(plan, launch=replace(plan.launch, hash_seed=hash_seed, timezone=timezone))
+    def plan_of(self, build: str, *, hash_seed: int, timezone: str) -> ApplicationPlan:
+        """Return the plan of a build, for a process in other surroundings."""
+        launch = replace(self._launches[build], hash_seed=hash_seed, timezone=timezone)
+        return replace(self._plans[0], launch=launch, build=build)
 
     def connect(self, ports: Ports) -> None:
         """Put the applications on the machines of a run that is about to begin."""
@@ -232,6 +236,15 @@ class OutsideReplicas:
         """Return the parts of a replica, with its application in place of the project's own engine."""
         pool = factory.pool if self._is_own else partial(self.pool_of, node)
         return replace(factory, layer=partial(self.layer_of, node), pool=pool)
+
+    def replace(self, node: int, build: str) -> None:
+        """Have a replica run a build from its next life on."""
+        home = self._homes[node]
+        home.plan = replace(home.plan, launch=self._launches[build], build=build)
+
+    def build_of(self, node: int) -> str:
+        """Return the build that a replica runs, or runs from its next life on."""
+        return self._homes[node].plan.build
 
     def stop(self, node: int) -> None:
         """Kill the application of a machine that has lost its power."""
@@ -266,7 +279,7 @@ class OutsideReplicas:
             for node in range(len(self._plans)) if asks_all else (drawn,):
                 place = folder / f"again-{node}"
                 place.mkdir()
-                again = AskedAgain(self._plans[node].launch, self.log.contents, place)
+                again = AskedAgain(self._launches, self.log.contents, place)
                 if (found := again.find(self.log.steps_of(node))) is not None:
                     self.log.differing[node] = found
         for node, (request, call, sentence) in self.log.differing.items():

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -60,7 +60,7 @@ class RunApplications:
         said = self.planned.greeting
         held = "answers of the record" if self.replicas.is_recorded else ", ".join(sandbox_level())
         makes = "" if "transactions" in said.features else ", which makes no transactions"
-        return f"{said.name} {said.version}{makes}; {held}"
+        return f"{' and '.join(self.planned.builds.named.values()) or f'{said.name} {said.version}'}{makes}; {held}"
 
     @property
     def joins(self) -> bool:
@@ -108,14 +108,14 @@ class RunApplications:
 
     def execute_again(self, blocks: Iterable[Block], above: int) -> Iterator[OutsideBlock]:
         """Yield the final blocks above a height, as a fresh process executes all blocks from genesis on."""
-        with self._home(hash_seed=0, timezone="UTC") as home:
+        with self._home(self.planned.builds.newest, hash_seed=0, timezone="UTC") as home:
             for made in execute_final(home, self._genesis, blocks):
                 if made.header.height > above:
                     yield self.told(made)
 
-    def replay_cold(self, record: Path, hash_seed: int) -> ColdReplay:
-        """Replay the final chain of a record by a fresh process with another hash seed and time zone."""
-        with self._home(hash_seed=hash_seed, timezone=ANOTHER_TIME_ZONE) as home:
+    def replay_cold(self, record: Path, build: str, hash_seed: int) -> ColdReplay:
+        """Replay the final chain of a record by a fresh process of a build, with another hash seed and time zone."""
+        with self._home(build, hash_seed=hash_seed, timezone=ANOTHER_TIME_ZONE) as home:
             return replay_cold(home, self._genesis, record)
 
     def ask_again(self, *, asks_all: bool) -> None:
@@ -124,15 +124,23 @@ class RunApplications:
         self.replicas.ask_again(self._folder, asks_all=asks_all)
 
     @contextmanager
-    def _home(self, *, hash_seed: int, timezone: str) -> Iterator[ScratchHome]:
+    def _home(self, build: str, *, hash_seed: int, timezone: str) -> Iterator[ScratchHome]:
         place = self._folder / "beside" / f"{next(self._numbers)}"
-        home = ScratchHome(self.replicas.plan_of(0, hash_seed=hash_seed, timezone=timezone), place, self._beside)
+        home = ScratchHome(self.replicas.plan_of(build, hash_seed=hash_seed, timezone=timezone), place, self._beside)
         home.genesis = self.planned.genesis
         try:
             yield home
         finally:
             home.kill()
             shutil.rmtree(place, ignore_errors=True)
+
+
+def outdated_in(applications: RunApplications | None) -> Callable[[int, int], bool]:
+    """Return the function that says whether a replica's build is outdated at a height."""
+    if applications is None:
+        return lambda _node, _height: False
+    replicas, builds = applications.replicas, applications.planned.builds
+    return lambda node, height: builds.is_outdated(replicas.build_of(node), height)
 
 
 def with_numbers(executed: ExecutedBlock, applications: RunApplications | None) -> AppliedResult:

@@ -6,12 +6,12 @@ from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from checker.record.plain_files import open_plain
-from cluster.scenario.fields import Section, means
+from cluster.scenario.fields import EntryName, Section, means
 
 OWN_MODULE: Final = "stampede_testbed.application"
 """The project's own execution engine as an application."""
@@ -33,6 +33,37 @@ DEPTH_MAX: Final = 32
 """The deepest nesting of tables and lists."""
 
 FramingName: TypeAlias = Literal["json", "msgpack"]
+
+MAIN: Final = "main"
+"""The build that `[application]` itself names."""
+
+
+class BuildSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A further build of the application: another version, or another implementation of the same rules."""
+
+    command: Annotated[
+        tuple[str, ...], means("Program and arguments, as of `[application]`; empty: `--build NAME=COMMAND` names it.")
+    ] = ()
+    framing: Annotated[FramingName | None, means("The form of its frames.", left_out="that of `[application]`")] = None
+    folder: Annotated[str, means("The working directory, absolute; left out: the scenario's folder.")] = ""
+
+
+class ReplicaBuild(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The build that a replica runs from the beginning; `replace` among the faults changes it."""
+
+    build: Annotated[str, means("A name among `[application.builds]`.")] = MAIN
+    command: Annotated[
+        tuple[str, ...], means("A build of this replica's own, which is then named `replica-N`, in place of `build`.")
+    ] = ()
+
+
+class Build(NamedTuple):
+    """A build of the application, with what it does not state itself."""
+
+    name: str
+    command: tuple[str, ...]
+    framing: FramingName
+    folder: str
 
 
 class ApplicationSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -63,6 +94,23 @@ class ApplicationSection(Section, frozen=True, forbid_unknown_fields=True, kw_on
     folder: Annotated[
         str, means("The working directory, absolute; left out: the scenario's folder, or with `--application` yours.")
     ] = ""
+    builds: Annotated[
+        dict[EntryName, BuildSection],
+        means("Further builds by name, for `[validators.N.application]` and the fault `replace`."),
+    ] = msgspec.field(default_factory=dict)
+
+    @property
+    def all_builds(self) -> tuple[Build, ...]:
+        """All builds: the one that this section names, then the further ones in the order of the file."""
+        own = Build(MAIN, self.command, self.framing, self.folder)
+        return own, *(
+            Build(name, each.command, each.framing or self.framing, each.folder or self.folder)
+            for name, each in self.builds.items()
+        )
+
+    def build(self, name: str) -> Build:
+        """Return a build by its name."""
+        return next(each for each in self.all_builds if each.name == name)
 
     @property
     def is_own(self) -> bool:
@@ -70,13 +118,13 @@ class ApplicationSection(Section, frozen=True, forbid_unknown_fields=True, kw_on
         return ("-m", OWN_MODULE) in pairwise(self.command)
 
     def file_digests(self) -> dict[str, str]:
-        """Return the SHA-256 of each file that the command names, by its path; files that it imports are unknown here.
+        """Return the SHA-256 of each file that a command names, by its path; files that it imports are unknown here.
 
         Raises UnsuitableFileError where a file is longer than a program can be.
         """
         found: dict[str, str] = {}
-        for word in self.command:
-            path = Path(self.folder, word)
+        paths = dict.fromkeys(Path(each.folder, word) for each in self.all_builds for word in each.command)
+        for path in paths:
             # A program may be executable for all users and readable only for its owner.
             with suppress(PermissionError):
                 if path.is_file():

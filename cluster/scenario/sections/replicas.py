@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 
 from cluster.scenario.fields import NotNegative, Positive, Section, means
+from cluster.scenario.sections.application import ReplicaBuild
 from scheduler import MAX_U63
 from validators.execution.block_tree import ApplyAt, ApplyMode, Reapply
 from validators.stats import ValidatorCounts
@@ -45,6 +46,9 @@ class ReplicaSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         means("The key of `[sync]`, for this replica alone.", left_out="the value of `[sync]`"),
     ] = None
     may_be_idle: Annotated[bool, means("Whether the replica need not do any work of its mode.")] = False
+    application: Annotated[
+        ReplicaBuild | None, means("The build of the application that it runs.", left_out="that of `[application]`")
+    ] = None
 
     def apply_mode(self) -> ApplyMode:
         """Return the mode of the replica's execution engine."""

@@ -334,6 +334,7 @@ def command_of(options: argparse.Namespace, seed: int, *, is_repeated: bool = Fa
         # A plan that was varied has them already.
         settings=() if is_varied_plan else options.settings,
         application=options.application,
+        builds=options.builds,
         faults=None if is_varied_plan else options.faults,
         runs=options.runs,
         is_repeated=is_repeated,

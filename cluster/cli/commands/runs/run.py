@@ -36,8 +36,9 @@ from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
 from cluster.runtime.data_directory import DataDirectory, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost
-from cluster.scenario.load import load_scenario, refuse_application_of_swarm, refuse_unnamed_application
+from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
+from cluster.scenario.sections.commands import refuse_application_of_swarm, refuse_unnamed_application
 from cluster.verdict.pipeline import run_pipeline
 from cluster.verdict.result import PipelineResult
 from cluster.verdict.story import story_of
@@ -70,12 +71,12 @@ def run(options: argparse.Namespace) -> int:
     if options.scenario == SWARM:
         from cluster.swarm.generator import banner, draw_scenario  # noqa: PLC0415 - no other scenario needs it
 
-        refuse_application_of_swarm(options.application)
+        refuse_application_of_swarm(options.application, options.builds)
         scenario = with_faults(draw_scenario(options.seed, options.settings), options.faults, options.seed)
         if not (options.json or options.quiet):
             print_lines([str(this_code()), *banner(scenario)])
     else:
-        scenario = load_scenario(options.scenario, options.settings, options.application)
+        scenario = load_scenario(options.scenario, options.settings, options.application, options.builds)
         refuse_unnamed_application(scenario)
         scenario = with_faults(scenario, options.faults, options.seed)
     for warning in () if options.json else cost_warnings(scenario, estimate_cost(scenario)):
@@ -124,6 +125,7 @@ def _repeat_command(options: argparse.Namespace) -> str:
         options.seed,
         settings=options.settings,
         application=options.application,
+        builds=options.builds,
         faults=options.faults,
         runs=options.runs,
         data_dir=options.data_dir,
