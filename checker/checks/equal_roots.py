@@ -35,12 +35,9 @@ class EqualRoots(Check):
         self._roots = {rules.genesis_digest: _Seen(rules.genesis_root, -1)}
         self._again: dict[bytes, None] = {}
         self._final = {0: (rules.genesis_digest, rules.genesis_root)}
-        self._final = {0: (rules.genesis_digest, rules.genesis_root)}
         self._taken: dict[bytes, int] = {}
         self._refused: dict[bytes, int] = {}
         """By block, the first validator whose roots were all the header's, and the first that found another."""
-        self._outdated: dict[tuple[str, int], int] = {}
-        """By older build and height, how often it came to another root than the newer one."""
 
     @property
     def handlers(self) -> Handlers:
@@ -62,6 +59,8 @@ class EqualRoots(Check):
         """Require that validators with one state root for a block also agree on the receipts of its header."""
         taken, refused = self._taken.get(block.digest), self._refused.get(block.digest)
         if taken is None or refused is None or not is_new or self._roots[block.digest].value != block.root:
+            return
+        if taken in self.run.world.left_behind:
             return
         named = self.run.world.named
         self.tally.fail(
@@ -112,6 +111,9 @@ class EqualRoots(Check):
         if digest in self._roots:
             self.tally.compared += 1
             self._again[digest] = None
+        if digest in self._roots and self._roots[digest].node in self.run.world.left_behind:
+            # A newer build does not come to the root of the outdated one that built the block.
+            self._roots[digest] = _Seen(root, node)
         seen, named = self._roots.setdefault(digest, _Seen(root, node)), self.run.world.named
         if seen.value != root:
             self.tally.fail(

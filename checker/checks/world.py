@@ -23,7 +23,7 @@ from network.events import (
     WorkFinished,
 )
 from network.types import NodeId
-from validators.events import BlockExecuted, Booted, Entered, Halted
+from validators.events import DIVERGED, BlockExecuted, Booted, Entered, Halted
 
 SLACK_US: Final = 5 * MILLION
 """The time that every replica has beyond a deadline, for earlier work on signatures, syncs and blocks."""
@@ -87,8 +87,10 @@ class RunWorld:
         self.has_set_clocks = False
         """Whether the plan has set a clock of a machine."""
         self._builds, self._running = plan.builds, dict(enumerate(plan.builds.at_first))
+        self._outdated: dict[bytes, dict[NodeId, None]] = {}
+        """By block above the rules of a build, the replicas with this build that executed it as its header says."""
         self.left_behind: dict[NodeId, int] = {}
-        """By replica with an outdated build of the application, the first height at which a newer build may differ."""
+        """By replica with an outdated build of the application, the height at which it first differed from a newer."""
 
     @property
     def handlers(self) -> Handlers:
@@ -196,10 +198,17 @@ class RunWorld:
         self.left_behind.pop(replaced.machine, None)
 
     def _fall_behind(self, event: Event, block: BlockExecuted) -> None:
-        node = event.node
-        if node not in self.left_behind and self.is_outdated(node, block.height):
-            self.left_behind[node] = block.height
-            self.outages.append(PlannedFault("application", event.at_us, NEVER_US, (node,)))
+        node, height = event.node, block.height
+        taken = self._outdated.setdefault(block.digest, {}) if self.has_outdated(height) else {}
+        differs = block.mode == DIVERGED
+        if self.is_outdated(node, height) and not differs:
+            taken[node] = None
+            return
+        # One of them differs: the outdated replica that refuses the block, or those with whose roots it was made.
+        for behind in [node] if self.is_outdated(node, height) else list(taken) if differs else []:
+            if behind not in self.left_behind and self.is_outdated(behind, height):
+                self.left_behind[behind] = height
+                self.outages.append(PlannedFault("application", event.at_us, NEVER_US, (behind,)))
 
     def _halt(self, event: Event, _halted: Halted) -> None:
         self._lives.pop(event.node, None)

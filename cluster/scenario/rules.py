@@ -130,7 +130,7 @@ def _build_rules(scenario: Scenario, application: ApplicationSection) -> Iterato
     for place, replica in (*scenario.validators.items(), *scenario.observers.items()):
         own = replica.application
         yield f"{place}.application.command", own is None or not own.command, "and build exclude each other"
-    for each in application.all_builds:
+    for each in application.all_builds[1:]:
         is_placed = not each.folder or Path(each.folder).is_absolute()
         yield f"application.builds.{each.name}.folder", is_placed, "must be an absolute path"
 

@@ -33,7 +33,6 @@ from cluster.runtime.failures import AT_FAILURE, BY_PLUGIN
 from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.scenario.sections.application import MAIN
 from cluster.verdict.beside import COLD_HASH_SEED, engines_of, judging_of
 from cluster.verdict.executions import AnsweringWitness, RunWitness, hooks_of
 from cluster.verdict.facts import derived_of, read_back_of
@@ -326,7 +325,7 @@ class _Steps:
 
     def _replay_cold(self, record: Path, heights: Collection[int]) -> ColdReplay:
         applications = self.cluster.applications
-        if applications is None or applications.is_own:
+        if applications is None or applications.is_judged_as_own:
             return self.replay(record, COLD_HASH_SEED, heights)
         return applications.replay_cold(record, applications.planned.builds.newest, COLD_HASH_SEED)
 
@@ -335,10 +334,8 @@ class _Steps:
         if (applications := self.cluster.applications) is None:
             return {}
         builds = applications.planned.builds
-        judging = MAIN if applications.is_own else builds.newest
-        return {
-            build: applications.replay_cold(record, build, COLD_HASH_SEED) for build in builds.named if build != judging
-        }
+        others = [build for build in builds.named if build != builds.newest]
+        return {build: applications.replay_cold(record, build, COLD_HASH_SEED) for build in others}
 
     def _reached(self, run: ClusterRun) -> tuple[RuleHit, ...]:
         return self.monitor.rules.hits(slot.counts for slot in run.slots if self.monitor.is_honest(slot.node))

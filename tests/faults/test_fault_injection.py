@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.load import encode_scenario, load_scenario, scenario_paths
+from cluster.scenario.load import encode_scenario, load_scenario, scenario_files
 from cluster.verdict.determinism import repeat_in_fresh_process
 from faults import Injector, kind_of
 from faults.events import FaultEdge, Restarted, TransactionSubmitted
@@ -202,7 +202,7 @@ def test_runs_with_every_kind_of_fault_are_deterministic(name):
 
 def test_every_kind_of_fault_is_required_by_some_scenario():
     """And `test_scenarios` shows that each takes effect there."""
-    scenarios = [load_scenario(str(path)) for path in scenario_paths()]
+    scenarios = [load_scenario(str(path)) for path in scenario_files().values()]
     required = {
         kind_of(scenario.faults[name])
         for scenario in scenarios

@@ -97,21 +97,18 @@ def plan_applications(
     )
     replicas.log.files.update(section.file_digests() if recorded is None else recorded.files)
     main = replace(plans[0], launch=launches[MAIN], build=MAIN)
-    told = _question(scenario, main, replicas.host(PLANNING), scratch / "planning")
-    greetings = {MAIN: told.greeting} | {
-        name: _greeting_of(scenario, replace(main, launch=each, build=name), replicas.host(PLANNING), scratch / name)
-        for name, each in launches.items()
-        if name != MAIN
-    }
+    further = [replace(main, launch=each, build=name) for name, each in launches.items() if name != MAIN]
+    planning = replicas.host(PLANNING)
+    told = _question(scenario, main, planning, scratch / "planning")
+    greetings = {MAIN: told.greeting} | _greetings(scenario, further, planning, scratch)
     header = genesis_header(main.start, main.validators, main.parameters, told.genesis)
-    made = told.made | _lines(scenario, replicas.log, recorded)
     replicas.begin_at(header)
     return PlannedApplications(
         replicas=replicas,
         greetings=greetings,
         genesis=header,
         told_at_genesis=told.genesis.events,
-        made=made,
+        made=told.made | _lines(scenario, replicas.log, recorded),
         builds=_builds_of(scenario, greetings, tuple(each.build for each in plans)),
     )
 
@@ -168,6 +165,13 @@ def _question(scenario: Scenario, plan: ApplicationPlan, host: ApplicationHost, 
             return _Told(life.greeting, made, another.talk.genesis(plan.start))
     except ApplicationLostError as error:
         raise UnusableApplicationError(f"the application cannot be used: {error}") from None
+
+
+def _greetings(
+    scenario: Scenario, plans: Sequence[ApplicationPlan], host: ApplicationHost, scratch: Path
+) -> dict[str, Greeting]:
+    """Return the greeting of each further build by its name."""
+    return {plan.build: _greeting_of(scenario, plan, host, scratch / f"build-{plan.build}") for plan in plans}
 
 
 def _greeting_of(scenario: Scenario, plan: ApplicationPlan, host: ApplicationHost, place: Path) -> Greeting:

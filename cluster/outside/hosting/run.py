@@ -55,6 +55,11 @@ class RunApplications:
         return self._is_own
 
     @property
+    def is_judged_as_own(self) -> bool:
+        """Whether this project's oracle and engine know its rules: another build of the engine may have others."""
+        return self._is_own and not self.planned.builds.named
+
+    @property
     def description(self) -> str:
         """Its name and version, and its sandbox, for the verdict."""
         said = self.planned.greeting
@@ -70,7 +75,7 @@ class RunApplications:
     @property
     def offers(self) -> tuple[Need, ...]:
         """The data of the run that checks may read."""
-        return ("trace", "events", "receipts") if self._is_own else ("trace", "events")
+        return ("trace", "events", "receipts") if self.is_judged_as_own else ("trace", "events")
 
     @property
     def facts(self) -> ApplicationFacts:

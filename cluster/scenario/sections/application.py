@@ -57,7 +57,7 @@ class ReplicaBuild(Section, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = ()
 
 
-class Build(NamedTuple):
+class NamedBuild(NamedTuple):
     """A build of the application, with what it does not state itself."""
 
     name: str
@@ -100,17 +100,13 @@ class ApplicationSection(Section, frozen=True, forbid_unknown_fields=True, kw_on
     ] = msgspec.field(default_factory=dict)
 
     @property
-    def all_builds(self) -> tuple[Build, ...]:
+    def all_builds(self) -> tuple[NamedBuild, ...]:
         """All builds: the one that this section names, then the further ones in the order of the file."""
-        own = Build(MAIN, self.command, self.framing, self.folder)
+        own = NamedBuild(MAIN, self.command, self.framing, self.folder)
         return own, *(
-            Build(name, each.command, each.framing or self.framing, each.folder or self.folder)
+            NamedBuild(name, each.command, each.framing or self.framing, each.folder or self.folder)
             for name, each in self.builds.items()
         )
-
-    def build(self, name: str) -> Build:
-        """Return a build by its name."""
-        return next(each for each in self.all_builds if each.name == name)
 
     @property
     def is_own(self) -> bool:

@@ -347,6 +347,8 @@ FREE_WORDS = {
     *("ExpectSection.fails", "ExpectSection.counts", "ExpectSection.at_most", "ExpectSection.fired_by"),
     *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),
     *("ExpectSection.answers_from", "ExpectSection.rules"),
+    *("ApplicationSection.builds", "BuildSection.command", "BuildSection.folder"),
+    *("ReplicaBuild.build", "ReplicaBuild.command", "Replace.build"),
     *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),
     *("Heartbeats.feed", "Resubmitters.feed", "Storm.feed"),
     *("Scripts.actors", "Scripts.accounts", "ScriptEntry.actor", "ScriptEntry.sender"),

@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 
 from cluster.scenario.defaults import without_defaults
-from cluster.scenario.load import (
-    convert_scenario,
-    decode_scenario,
-    encode_scenario,
-    load_scenario,
-    refuse_unnamed_application,
-)
+from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
+from cluster.scenario.sections.commands import refuse_unnamed_application
 
 HEAD = 'name = "theirs"\ntitle = "somebody else\'s chain"\n'
 CALLS = '[workload.calls]\nkind = "application"\ncount = 3\n'
