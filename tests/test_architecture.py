@@ -538,6 +538,7 @@ OPENS_ITSELF = {
     "cluster/fixtures/compare.py": "a document of this project",
     "cluster/outside/new.py": "the examples of this project",
     "cluster/outside/system/measures.py": "what the system says of a process",
+    "cluster/reference/records.py": "a document of this project",
     "cluster/runtime/directory_disk.py": "folders of a disk, to sync their names",
     "cluster/verdict/determinism.py": "files of a scratch folder of this process",
     "report/page/render.py": "the assets of pages",

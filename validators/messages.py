@@ -180,10 +180,14 @@ def block_label(message: BlockRelay | BlockResponse | SnapshotOffer[Any] | Snaps
     return Label(message.traced_name, header.view, header.height)
 
 
-def message_codec(engine: EngineKind, shared: Memo[Message] | None = None) -> Codec[Message]:
-    """Return a new codec for one validator; it counts refusals. `shared` has messages that other validators decoded."""
-    types = {**engine.messages, **_OWN}
+def message_types(engine: EngineKind) -> list[type[Any]]:
+    """Return the types of all messages between validators of an engine."""
     # The offer is read with this engine's finality in it.
     offer = cast("Any", SnapshotOffer)[engine.records.finality]
-    read = [offer if kind is SnapshotOffer else kind for kind in types]
-    return Codec(read, size_limit={kind: info.size_limit_bytes for kind, info in types.items()}, shared=shared)
+    return [*engine.messages, *(offer if kind is SnapshotOffer else kind for kind in _OWN)]
+
+
+def message_codec(engine: EngineKind, shared: Memo[Message] | None = None) -> Codec[Message]:
+    """Return a new codec for one validator; it counts refusals. `shared` has messages that other validators decoded."""
+    limits = {kind: info.size_limit_bytes for kind, info in (*engine.messages.items(), *_OWN.items())}
+    return Codec(message_types(engine), size_limit=limits, shared=shared)

@@ -131,7 +131,7 @@ class _Hits(msgspec.Struct):
     hits: Number
 
 
-class _VerdictParts(msgspec.Struct):
+class VerdictParts(msgspec.Struct):
     """The parts of a verdict that are read from a record; other parts are shown as they are, if at all."""
 
     checks: list[dict[str, Any]] = []
@@ -312,7 +312,7 @@ class RecordReader:
         """Return the verdict's JSON object, once its parts were found to be of their types."""
         content = read_document(self.path, VERDICT)
         try:
-            msgspec.json.decode(content, type=_VerdictParts)
+            msgspec.json.decode(content, type=VerdictParts)
             return msgspec.json.decode(content, type=dict[str, object])
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise DamagedRecordError(self.path, VERDICT, str(error)) from None

@@ -29,6 +29,9 @@ from validators.execution import (
 from validators.execution.blocks import Uint, decode_header, encode_header, header_digest
 from validators.state import AbsentKey, verify_key
 
+FORMAT: Final = 1
+"""The version of the form of a proof file."""
+
 PROOF: Final = OwnFile(b'{\n  "kind": "stampede-proof",', "proof file")
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -64,7 +67,7 @@ class ProofDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     """
 
     kind: Literal["stampede-proof"] = "stampede-proof"
-    format: Literal[1] = 1
+    format: Literal[1] = FORMAT
     chain_id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*\Z", max_length=64)]
     height: Uint
     header: Hexadecimal

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from inspect import get_annotations
 from pkgutil import walk_packages
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -33,13 +33,15 @@ _CHAIN_HEAD: Final = """\
 
 The events of receipts, to which each block's header commits ([chain.md](chain.md)); numbers are their tags."""
 
+_Kind = TypeVar("_Kind")
+
 _MODULE: Final = re.compile(r"\b(?:\w+\.)+(\w+)")
 
 
 def page() -> Iterator[str]:
     """Yield the lines of docs/events.md."""
     yield from _PAGE_HEAD.splitlines()
-    for room, events in _rooms().items():
+    for room, events in events_by_room().items():
         yield from ("", f"### `{room}`", "")
         yield from (f"- `{each.kind}` {_fields(each)}: {_described(each)}" for each in events)
     yield from ("", *_CHAIN_HEAD.splitlines(), "")
@@ -49,18 +51,25 @@ def page() -> Iterator[str]:
     )
 
 
-def _rooms() -> dict[str, list[type[TraceEvent]]]:
+def events_by_room() -> dict[str, list[type[TraceEvent]]]:
     """Return every event of the log by the module that it stands in, in the order of the code."""
     for package in (network, validators, faults):
         for found in walk_packages(package.__path__, f"{package.__name__}."):
             if found.name.endswith(".events"):
                 import_module(found.name)
     rooms: dict[str, list[type[TraceEvent]]] = {}
-    for event in TraceEvent.__subclasses__():
+    for event in below(TraceEvent):
         rooms.setdefault(event.__module__.replace(".", "/") + ".py", []).append(event)
     own = {name: rooms[name] for name in sorted(rooms) if name.split("/")[0] in ("network", "validators", "faults")}
     assert len(own) > 1, "events stand in more than one room"
     return own
+
+
+def below(kind: type[_Kind]) -> Iterator[type[_Kind]]:
+    """Yield all types that derive from a type, in the order of the code."""
+    for each in kind.__subclasses__():
+        yield each
+        yield from below(each)
 
 
 def _fields(kind: type[msgspec.Struct]) -> str:

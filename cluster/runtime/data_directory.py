@@ -43,10 +43,10 @@ FORMATS_READ: Final = (1, 2, 3)
 FORMAT_WHOLE: Final = 3
 """From this format on a directory is made with all its parts; before, files appeared when they were first written."""
 
-_WATCH_ENTRIES: Final[Mapping[str, Any]] = {
+WATCH_ENTRIES: Final[Mapping[str, Any]] = {
     each.kind: each for each in (Booted, Voted, BlockFinalized, BlockRolledBack, BlockUndone, SnapshotJoined)
 }
-WATCHED: Final = tuple(_WATCH_ENTRIES)
+WATCHED: Final = tuple(WATCH_ENTRIES)
 _MANIFEST: Final = "stampede.json"
 _MANIFEST_BYTES_MAX: Final = 4_096
 _CODES: Final = "code.jsonl"
@@ -60,7 +60,7 @@ _TOUCHED: Final = "fault"
 _SHOWN: Final = "shown"
 """Entries of the file of faults: the effect of a fault, and a promise that was kept."""
 
-_FAULT_ENTRIES: Final[Mapping[str, Any]] = {_TOUCHED: tuple[str, int, int], _SHOWN: tuple[str]}
+FAULT_ENTRIES: Final[Mapping[str, Any]] = {_TOUCHED: tuple[str, int, int], _SHOWN: tuple[str]}
 
 
 class DataDirectoryError(ReportedError):
@@ -104,7 +104,7 @@ class WatchFile:
         OSError: The file system refuses.
     """
 
-    def __init__(self, path: Path, schemas: Mapping[str, Any] = _WATCH_ENTRIES) -> None:
+    def __init__(self, path: Path, schemas: Mapping[str, Any] = WATCH_ENTRIES) -> None:
         self._disk = DirectoryDisk(path)
         self._file = RecordFile(self._disk, _WATCH)
         self._is_cut = False
@@ -268,7 +268,7 @@ def _open_held(path: Path, scenario: Scenario, made_as: int, hold: ExitStack) ->
             raise DataDirectoryError(path, f"is damaged: {found}; {_ADVICE}")
     times_us = [entry.at_us for watch in watches for entry in watch.entries[-1:]]
     start_us = max(times_us) + scenario.chain.slot_ms * 1_000 if times_us else 0
-    faults = WatchFile(path / "watch-faults", _FAULT_ENTRIES)
+    faults = WatchFile(path / "watch-faults", FAULT_ENTRIES)
     return DataDirectory(
         path=path,
         written_by=written_by,

@@ -125,6 +125,7 @@ SEQUENCER = EngineKind(
     messages={Seal: MessageInfo(4_096, "certificates", "certificate")},
     records=RecordCodec(
         finality=Seal,
+        prefixes={Seal: b""},
         encode=msgspec.msgpack.encode,
         decode=msgspec.msgpack.Decoder(Seal).decode,
         view_of=lambda seal: seal.view,

@@ -337,6 +337,7 @@ class RecordCodec:
 
     Args:
         finality: The type of the records that are the engine's finality.
+        prefixes: By the type of a record, the bytes before its array.
         encode: Returns the one encoding of a record.
         decode: Returns the record of an encoding; raises CorruptRecordError.
         view_of: Returns the view that a record belongs to.
@@ -345,6 +346,7 @@ class RecordCodec:
     """
 
     finality: type[Any]
+    prefixes: Mapping[type[Any], bytes]
     encode: Callable[[Record], bytes]
     decode: Callable[[bytes], Record]
     view_of: Callable[[Record], int]

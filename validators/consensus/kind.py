@@ -77,6 +77,7 @@ class EngineKind:
         check_seal: Whether the seal of a block from outside is sound, among a number of validators, by a
             configuration. None where the engine seals no blocks: then a block with a seal is refused, and no block is
             reported to the engine.
+        seal: The record that a seal is, None where it is no record.
         stores_voted: Whether a block is on the disk before a vote for it leaves. An engine needs this if its
             certificates are never skipped: after a power loss of all, nothing could follow a certificate without its
             block.
@@ -92,6 +93,7 @@ class EngineKind:
     label: Callable[[EngineMessage], MessageLabel]
     events_per_view: int
     check_seal: SealCheck | None = None
+    seal: type[Any] | None = None
     stores_voted: bool = False
     view_word: str = "view"
 

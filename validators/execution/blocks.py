@@ -144,7 +144,7 @@ class SealedBlock(NamedTuple):
     seal: bytes
 
 
-class _Sealed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SealedRecord(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A block with its seal, as it travels and is stored."""
 
     traced_name: ClassVar[str] = "SealedBlock"
@@ -154,7 +154,7 @@ class _Sealed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     seal: Annotated[bytes, msgspec.Meta(min_length=1)]
 
 
-_Record = TypeVar("_Record", Transaction, Header, Block, _Sealed)
+_Record = TypeVar("_Record", Transaction, Header, Block, SealedRecord)
 
 _SEALED: Final = b"\x93"
 """The first byte of an array of three elements; a block without a seal is an array of two."""
@@ -198,7 +198,7 @@ def decode_block(encoded: bytes, limit: int = BLOCK_BYTES_MAX) -> Block:
 
 def encode_sealed(block: Block, seal: bytes) -> bytes:
     """Return the one encoding of a block with its seal; with an empty seal it is the block's own encoding."""
-    return msgspec.msgpack.encode(_Sealed(block.header, block.transactions, seal)) if seal else encode_block(block)
+    return msgspec.msgpack.encode(SealedRecord(block.header, block.transactions, seal)) if seal else encode_block(block)
 
 
 def decode_sealed(encoded: bytes, limit: int = BLOCK_BYTES_MAX) -> SealedBlock:
@@ -209,7 +209,7 @@ def decode_sealed(encoded: bytes, limit: int = BLOCK_BYTES_MAX) -> SealedBlock:
     """
     if encoded[:1] != _SEALED:
         return SealedBlock(decode_block(encoded, limit), b"")
-    sealed = _decode(encoded, _Sealed, limit)
+    sealed = _decode(encoded, SealedRecord, limit)
     return SealedBlock(Block(sealed.header, sealed.transactions), sealed.seal)
 
 
@@ -271,5 +271,7 @@ def _decode(encoded: bytes, kind: type[_Record], limit: int) -> _Record:
     return record
 
 
-def _refusal(kind: type[Transaction | Header | Block | _Sealed], encoded: bytes, reason: str) -> InvalidEncodingError:
+def _refusal(
+    kind: type[Transaction | Header | Block | SealedRecord], encoded: bytes, reason: str
+) -> InvalidEncodingError:
     return InvalidEncodingError(f"{kind.traced_name} of {len(encoded)} bytes: {reason}")

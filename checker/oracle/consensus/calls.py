@@ -272,9 +272,10 @@ class Raised(NamedTuple):
 Call: TypeAlias = Replayed | Checked | SealChecked | FinalityVerified | Stepped | Raised
 
 
-_TAGGED: Final[Mapping[str, Callable[..., Any]]] = {
+TAGGED: Final[Mapping[str, Callable[..., Any]]] = {
     each.__name__: each for kinds in (Event, Effect, Call, Answer | Facts) for each in get_args(kinds)
 }
+"""By the name that stands before its fields, each type of a call and of its parts."""
 
 
 def tagged(value: object) -> object:
@@ -288,8 +289,8 @@ def untagged(value: Any) -> Any:  # noqa: ANN401 - a call, or any part of it
     """Return the call that `tagged` has made lists of; its lists come back as tuples."""
     if not isinstance(value, list):
         return value
-    if value and isinstance(value[0], str) and value[0] in _TAGGED:
-        return _TAGGED[value[0]](*map(untagged, value[1:]))
+    if value and isinstance(value[0], str) and value[0] in TAGGED:
+        return TAGGED[value[0]](*map(untagged, value[1:]))
     return tuple(map(untagged, value))
 
 

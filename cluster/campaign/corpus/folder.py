@@ -47,7 +47,7 @@ class NewPlan(NamedTuple):
     pairs: Sequence[str]
 
 
-class _Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `corpus.json`: names of plans, oldest first, and pairs in ascending order."""
 
     format: str
@@ -109,7 +109,7 @@ class Corpus:
         if kept:
             # Last: a plan that a killed process wrote without this listing belongs to no corpus.
             self.plans.update(kept)
-            listing = _Listing(FORMAT, list(self.plans), sorted(self._pairs))
+            listing = Listing(FORMAT, list(self.plans), sorted(self._pairs))
             write_whole(self.folder / LISTING, msgspec.json.format(msgspec.json.encode(listing), indent=1))
 
     def _write(self, reached: NewPlan, comment: Sequence[str]) -> str:
@@ -119,14 +119,14 @@ class Corpus:
         write_whole(path, plan_file(path, scenario, reached.seed, comment))
         return name
 
-    def _read(self) -> _Listing:
+    def _read(self) -> Listing:
         path = self.folder / LISTING
         if not path.exists():
             if any(self.folder.iterdir()):
                 raise ScenarioError(str(self.folder), f"is not a corpus: it has other files and no {LISTING}")
-            return _Listing(FORMAT, [], [])
+            return Listing(FORMAT, [], [])
         try:
-            listing = msgspec.json.decode(read_plain(path, LISTING_BYTES_MAX), type=_Listing)
+            listing = msgspec.json.decode(read_plain(path, LISTING_BYTES_MAX), type=Listing)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise ScenarioError(str(path), f"is not a listing of a corpus: {error}") from error
         if listing.format != FORMAT:

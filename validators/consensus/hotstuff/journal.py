@@ -6,9 +6,9 @@ timeout certificates with which it entered views, and proofs of final blocks. A 
 block's parent, so that a reader of the journal can judge it by the entries before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -51,7 +51,7 @@ HotStuffRecord: TypeAlias = CastVote | ViewTimeout | QuorumCertificate | Timeout
 RECORD_KINDS: Final = (CastVote, ViewTimeout, QuorumCertificate, TimeoutCertificate, Lock, Commit)
 """The kinds of records; a kind's place is its tag."""
 
-_TAGS: Final = {kind: bytes([tag]) for tag, kind in enumerate(RECORD_KINDS)}
+RECORD_PREFIXES: Final[Mapping[type[Any], bytes]] = {kind: bytes([tag]) for tag, kind in enumerate(RECORD_KINDS)}
 _DECODERS: Final[tuple[msgspec.msgpack.Decoder[HotStuffRecord], ...]] = tuple(
     msgspec.msgpack.Decoder(kind) for kind in RECORD_KINDS
 )
@@ -59,7 +59,7 @@ _DECODERS: Final[tuple[msgspec.msgpack.Decoder[HotStuffRecord], ...]] = tuple(
 
 def encode_record(record: HotStuffRecord) -> bytes:
     """Return the journal record of an entry."""
-    return _TAGS[type(record)] + msgspec.msgpack.encode(record)
+    return RECORD_PREFIXES[type(record)] + msgspec.msgpack.encode(record)
 
 
 def decode_record(encoded: bytes) -> HotStuffRecord:

@@ -5,8 +5,16 @@ from typing import Final
 from validators.consensus.hotstuff.config import configure
 from validators.consensus.hotstuff.engine import HotStuff
 from validators.consensus.hotstuff.finality import Commit, verify_commit
-from validators.consensus.hotstuff.journal import CastVote, HotStuffRecord, decode_record, encode_record, view_of
+from validators.consensus.hotstuff.journal import (
+    RECORD_PREFIXES,
+    CastVote,
+    HotStuffRecord,
+    decode_record,
+    encode_record,
+    view_of,
+)
 from validators.consensus.hotstuff.messages import (
+    BlockSeal,
     BlockVote,
     HotStuffMessage,
     QuorumCertificate,
@@ -61,6 +69,7 @@ HOTSTUFF: Final = EngineKind(
     messages={BlockVote: _VOTE, ViewTimeout: _VOTE},
     records=RecordCodec(
         finality=Commit,
+        prefixes=RECORD_PREFIXES,
         encode=encode_record,
         decode=decode_record,
         view_of=view_of,
@@ -74,5 +83,6 @@ HOTSTUFF: Final = EngineKind(
     # Votes go to the next leader alone.
     events_per_view=6,
     check_seal=check_seal,
+    seal=BlockSeal,
     stores_voted=True,
 )

@@ -7,6 +7,7 @@ from validators.consensus.kind import EngineKind
 from validators.consensus.longest_chain.config import configure
 from validators.consensus.longest_chain.engine import LongestChain
 from validators.consensus.longest_chain.messages import (
+    RECORD_PREFIXES,
     Announcement,
     Burial,
     HeadRequest,
@@ -62,6 +63,7 @@ LONGEST_CHAIN: Final = EngineKind(
     },
     records=RecordCodec(
         finality=Burial,
+        prefixes=RECORD_PREFIXES,
         encode=encode_record,
         decode=decode_record,
         view_of=view_of,

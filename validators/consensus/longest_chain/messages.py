@@ -4,7 +4,7 @@ Every record is a frozen msgspec Struct in array form with an int tag of its own
 a validator's own announcements, which are its promises, and a `Burial` for each block that became final.
 """
 
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, TypeAlias, get_args
 
 import msgspec
 
@@ -92,6 +92,9 @@ class HeadResponse(msgspec.Struct, tag=3, array_like=True, frozen=True, forbid_u
 
 LongestChainMessage: TypeAlias = Announcement | HeadRequest | HeadResponse
 JournalRecord: TypeAlias = Announcement | Burial
+
+RECORD_PREFIXES: Final = dict.fromkeys(get_args(JournalRecord), b"")
+"""The bytes before the array of a journal record, by its kind: none, because the array begins with a tag."""
 
 _RECORDS: Final[msgspec.msgpack.Decoder[JournalRecord]] = msgspec.msgpack.Decoder(JournalRecord)
 

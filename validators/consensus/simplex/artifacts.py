@@ -5,7 +5,8 @@ array of the artifact. The tag stands outside because the wire numbers the same 
 outlives it. The disk verifies checksums; this file only refuses intact bytes that are no artifact.
 """
 
-from typing import ClassVar, Final, TypeAlias
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -34,7 +35,7 @@ Artifact: TypeAlias = Notarize | Notarization | Certification | Nullify | Nullif
 ARTIFACT_KINDS: Final = (Notarize, Notarization, Certification, Nullify, Nullification, Finalize, Finalization)
 """The kinds of artifacts; a kind's place is its tag."""
 
-_TAGS: Final = {kind: bytes([tag]) for tag, kind in enumerate(ARTIFACT_KINDS)}
+ARTIFACT_PREFIXES: Final[Mapping[type[Any], bytes]] = {kind: bytes([tag]) for tag, kind in enumerate(ARTIFACT_KINDS)}
 _DECODERS: Final[tuple[msgspec.msgpack.Decoder[Artifact], ...]] = tuple(
     msgspec.msgpack.Decoder(kind) for kind in ARTIFACT_KINDS
 )
@@ -42,7 +43,7 @@ _DECODERS: Final[tuple[msgspec.msgpack.Decoder[Artifact], ...]] = tuple(
 
 def encode_artifact(artifact: Artifact) -> bytes:
     """Return the journal record of an artifact."""
-    return _TAGS[type(artifact)] + msgspec.msgpack.encode(artifact)
+    return ARTIFACT_PREFIXES[type(artifact)] + msgspec.msgpack.encode(artifact)
 
 
 def decode_artifact(encoded: bytes) -> Artifact:

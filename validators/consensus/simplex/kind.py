@@ -5,7 +5,13 @@ from typing import Final
 from validators.consensus.interface import EngineConfig, Finality, MessageInfo, MessageLabel, RecordCodec
 from validators.consensus.kind import EngineKind
 from validators.consensus.signing import Scheme
-from validators.consensus.simplex.artifacts import Artifact, artifact_view, decode_artifact, encode_artifact
+from validators.consensus.simplex.artifacts import (
+    ARTIFACT_PREFIXES,
+    Artifact,
+    artifact_view,
+    decode_artifact,
+    encode_artifact,
+)
 from validators.consensus.simplex.certificates import certificate_signers, verify_certificate
 from validators.consensus.simplex.config import SimplexConfig
 from validators.consensus.simplex.engine import Simplex
@@ -76,6 +82,7 @@ SIMPLEX: Final = EngineKind(
     },
     records=RecordCodec(
         finality=Finalization,
+        prefixes=ARTIFACT_PREFIXES,
         encode=encode_artifact,
         decode=decode_artifact,
         view_of=artifact_view,
