@@ -28,11 +28,11 @@ class EqualColdReplay(Check):
         if cold is None:
             return tally.inconclusive("no cold replay was made")
         builds = self.run.plan.builds
-        self._compare(cold, "the cold replay", builds.outdated_from(builds.newest))
+        self._compare(cold, "", builds.outdated_from(builds.newest))
         told = f"a fresh process reached equal roots from genesis at {counted(len(cold.roots), 'heights')}"
         for build, other in self.run.end.cold_by_build.items():
             limit = builds.outdated_from(build)
-            differs_at = self._compare(other, f"the cold replay by build {build}", limit)
+            differs_at = self._compare(other, f" by build {build}", limit)
             told += f"; so did build {build}"
             if limit is not None:
                 told += f" below height {limit}"
@@ -45,7 +45,7 @@ class EqualColdReplay(Check):
         replayed = dict(enumerate(cold.roots))
         if cold.error and (limit is None or len(cold.roots) < limit):
             self.tally.compared += 1
-            self.tally.fail(f"{who} from genesis fails: {cold.error}", height=len(cold.roots))
+            self.tally.fail(f"replay{who} from genesis fails: {cold.error}", height=len(cold.roots))
         for height in sorted(self._roots.keys() | replayed.keys()):
             expected, found = self._roots.get(height), replayed.get(height)
             self.tally.compared += 1
@@ -54,5 +54,7 @@ class EqualColdReplay(Check):
             if limit is not None and height >= limit:
                 return height
             names = [("none" if root is None else short(root)) for root in (expected, found)]
-            self.tally.fail(f"height {height}: root {names[0]} in the run; {names[1]} in {who}", height=height)
+            self.tally.fail(
+                f"height {height}: root {names[0]} in the run; {names[1]} in the cold replay{who}", height=height
+            )
         return None

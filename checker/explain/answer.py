@@ -72,7 +72,7 @@ def answer_of(explanation: Explanation) -> Answer:
         return _of_refusal(explanation)
     if all(side.block for side in explanation.sides):
         return _of_fork(explanation)
-    if any(side.says for side in explanation.sides):
+    if not explanation.is_foreign and any(side.says for side in explanation.sides):
         return _of_memory(explanation)
     return _of_states(explanation)
 
@@ -132,6 +132,9 @@ def _of_states(explanation: Explanation) -> Answer:
         for value_max in (_VALUE_MAX, 20, 12)
     )
     if explanation.is_foreign:
+        if explanation.write:
+            ends = (f"; cause: {explanation.cause}.", ".")
+            return first, fitting(f"{explanation.write}{end}" for end in ends)
         most = max(len(side.validators) for side in explanation.sides)
         known = sum(len(side.validators) for side in explanation.sides)
         return first, f"No oracle knows the application's rules; {most} of {known} replicas agree with each other."
@@ -149,6 +152,12 @@ def _difference(explanation: Explanation, listed_max: int, value_max: int) -> st
         return _of_values(key.name, values, (on, by), value_max)
     if len(dict.fromkeys(explanation.told[:2])) > 1:
         return _of_told(explanation, listed_max, value_max)
+    if explanation.is_foreign and any(side.says for side in (right, wrong)):
+        return f"{name_side(wrong, listed_max)} and {name_side(right, listed_max)} differ: {wrong.says or right.says}"
+    if explanation.is_foreign and explanation.orders:
+        row = next(row for row in explanation.orders if row.values[0] != row.values[1])
+        mine, other = (_cut(value, value_max) for value in row.values)
+        return f"event {row.place} is {other} {on}, {mine} {by}"
     roots = [side.root for side in (wrong, right)]
     if roots[0] == roots[1]:
         return f"{name_side(wrong, listed_max)} and {name_side(right)} differ in {explanation.origin}"
@@ -345,7 +354,9 @@ def _of_check(explanation: Explanation) -> Answer:
         r"the final block of view \1 claims \2 \3, execution gives \4", _MORE.sub("", explanation.summary)
     )
     summary = _capital(shorten(on_one_line(summary)).rstrip("."))
-    who = _FOREIGN if explanation.is_foreign else _OF_FAMILIES.get(explanation.family, _OTHERWISE)
+    who = _OF_FAMILIES.get(explanation.family, _OTHERWISE)
+    if explanation.is_foreign:
+        who = fitting([f"{in_words(explanation.write)}."]) if explanation.write else _FOREIGN
     if len(summary) < CHARACTERS_MAX:
         return f"{summary}.", who
     ends = [found.start() for found in _CLAUSE.finditer(summary) if found.start() < CHARACTERS_MAX]

@@ -1,7 +1,8 @@
 """The failure report as data, and the findings behind it."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -11,8 +12,11 @@ from checker.results import CheckResult, Evidence, deciding_check
 from network.events import Event
 from scheduler import Timebase
 
-Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up"]
-"""The cause of a difference between states in a single word (docs/explain.md)."""
+Cause: TypeAlias = Literal["input", "order", "execution", "hashing", "clean-up", "not deterministic"]
+"""The cause of a difference between states (docs/explain.md); an application can also be not deterministic."""
+
+
+_WORD: Final = re.compile(r"[A-Za-z_]+")
 
 
 class SideReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,13 +34,17 @@ class SideReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A differing key: its name, its timer (may be empty), its value before the block, and its value on each side."""
+    """A differing key: its name, its timer (may be empty), its value before the block, and its value on each side.
+
+    `says` has what an application says of these values, in the same order; empty if it says nothing.
+    """
 
     key: str
     name: str
     timer: str
     before: str
     values: list[str]
+    says: list[str] = []
 
 
 class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +111,17 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     left_over: str = ""
     family: str = ""
     is_foreign: bool = False
+
+    @property
+    def because(self) -> str:
+        """The cause of an application's failure, and the first word of the key; empty for this project's own chain.
+
+        The rest of a key names an account or a timer, which is another one in each run of the same mistake.
+        """
+        if not self.is_foreign or not self.cause:
+            return ""
+        names = [_WORD.match(key.name) for key in self.keys[:1] if key.name.encode().hex() == key.key]
+        return ", ".join([self.cause, *(name[0] for name in names if name)])
 
 
 class Findings(NamedTuple):

@@ -162,7 +162,7 @@ class Shrinker:
     def _run(self, candidates: Sequence[bytes]) -> None:
         """Run candidates and note which of them show the failure."""
         self._runs += len(candidates)
-        tasks = [Task(encoded, self._seed, is_thorough=self._is_thorough) for encoded in candidates]
+        tasks = [Task(encoded, self._seed, is_thorough=self._is_thorough, is_explained=False) for encoded in candidates]
         for task, result in self._run_tasks(tasks):
             self._tried[task.scenario] = result.signature == self._signature
 

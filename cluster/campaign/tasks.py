@@ -43,6 +43,7 @@ class Task(NamedTuple):
         label: A name for use by the campaign alone.
         plugins: The plug-ins that its scenario names.
         keeps_passed: Whether run directories of passed runs are kept, instead of the other runs' directories.
+        is_explained: Whether a failure is explained, for the headline and the signature.
     """
 
     scenario: bytes
@@ -52,6 +53,7 @@ class Task(NamedTuple):
     label: str = ""
     plugins: tuple[str, ...] = ()
     keeps_passed: bool = False
+    is_explained: bool = True
 
     @property
     def fingerprint(self) -> str:
@@ -95,7 +97,7 @@ def run_task(task: Task) -> SeedResult:
         seed=task.seed,
         exit_code=run.exit_code,
         verdict=run.verdict,
-        signature=signature_of(run.checks, run.scenario.expect.fails),
+        signature=signature_of(run.checks, run.scenario.expect.fails, run.because),
         headline=run.headline,
         digest=run.digest.hex(),
         milliseconds=_milliseconds_since(started),
@@ -113,17 +115,18 @@ def _hits(sort: str, counts: Mapping[str, int]) -> Iterator[RuleHit]:
     return (RuleHit(f"{sort}{name}", count) for name, count in counts.items())
 
 
-def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = ()) -> str:
+def signature_of(checks: Sequence[CheckResult], expected: Collection[str] = (), because: str = "") -> str:
     """Return the signature of a run's failure, equal for runs that failed in the same way; empty if the run passed.
 
     It consists of the deciding check's verdict, its name, and its line without values. So the same mistake at another
-    height or timer has the same signature. Names of tables, events, fields and reasons stay.
+    height or timer has the same signature. Names of tables, events, fields and reasons stay. `because` has the cause
+    of an application's failure, and the first word of the key that differs.
     """
     decisive = deciding_check(checks, expected)
     if decisive is None:
         return ""
-    masked = _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", decisive.summary.partition(" (and ")[0]))
-    line = _SEVERAL.sub("#", masked)
+    text = decisive.summary.partition(" (and ")[0] + (f" ({because})" if because else "")
+    line = _SEVERAL.sub("#", _NUMBER.sub("#", _BYTES_IN_HEXADECIMAL.sub("#", text)))
     return f"{verdict_of([decisive]).name}: {title_of(decisive)}: {line}"
 
 
@@ -146,7 +149,7 @@ def _judge(task: Task) -> PipelineResult:
             progress=progress,
             extra=_repeat if task.is_thorough else None,
             replay=None if task.is_thorough else _replay,
-            explains=ExecutionWitness(),
+            explains=ExecutionWitness() if task.is_explained else None,
             keeps=lambda checked: (checked.exit_code == 0) is task.keeps_passed,
         )
 

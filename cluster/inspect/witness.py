@@ -11,7 +11,9 @@ from checker.explain.executions import COUNTED, Executions, Outcome, RefusedLog,
 from checker.record.streams import iterate_events
 from checker.results import CheckResult
 from cluster.inspect.execute_again import execute_alone, reason_of
+from cluster.outside.hosting.run import ANOTHER_TIME_ZONE
 from cluster.runtime.cluster import Cluster
+from cluster.verdict.beside import COLD_HASH_SEED
 from faults import byzantine_validators
 from validators.consensus.registry import ENGINES
 from validators.execution import Block, BrokenOff, Executed, ExecutionLayer, Genesis, LayerTables, Transaction
@@ -32,6 +34,7 @@ class ExecutionWitness:
 
     def __init__(self) -> None:
         self._executions = Executions()
+        self.because = ""
 
     def attach(self, cluster: Cluster) -> None:
         """Note how the engines of a cluster that has not run yet begin."""
@@ -61,13 +64,16 @@ class ExecutionWitness:
 
         # What the checks found stays the result, whatever an explanation of damaged states comes to.
         with suppress(Exception):
-            return answer_of(self.explain(checks, log))
+            explanation = self.explain(checks, log)
+            self.because = explanation.because
+            return answer_of(explanation)
         return ()
 
     def explain(self, checks: Sequence[CheckResult], log: bytes) -> "Explanation":
         """Explain the failures of the checks of the run that is over, which has this log."""
         from checker.explain.explanation import Findings  # noqa: PLC0415
         from checker.explain.report import explain  # noqa: PLC0415
+        from cluster.outside.explain.report import ExplainedRun, explain_application  # noqa: PLC0415
 
         cluster, scenario = self._cluster, self._cluster.scenario
         findings = Findings(
@@ -81,7 +87,14 @@ class ExecutionWitness:
             view_word=ENGINES[scenario.consensus.engine].view_word,
             has_tables=scenario.application is None,
         )
-        return explain(findings)
+        explanation = explain(findings)
+        if cluster.applications is None or findings.decisive is None:
+            return explanation
+        replicas = cluster.applications.replicas
+        here = replicas.launches_in(hash_seed=0, timezone="UTC")
+        cold = replicas.launches_in(hash_seed=COLD_HASH_SEED, timezone=ANOTHER_TIME_ZONE)
+        run = ExplainedRun(replicas.log, here, cold, byzantine_validators(scenario.faults))
+        return explain_application(explanation, run)
 
     def opening(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:
         """Return a validator's factory whose engines are noted as they begin: from genesis, or from a log."""

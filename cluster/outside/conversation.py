@@ -167,7 +167,7 @@ class Conversation:
             "header": told_header(header),
             "payload": list(payload),
         }
-        return self._ask("execute", fields, _read_outcome)
+        return self._ask("execute", fields, read_outcome)
 
     def finalize(self, id_: bytes) -> None:
         """Make a block and its ancestors final, and kept."""
@@ -283,7 +283,8 @@ def _read_execution(answer: AnswerFields) -> Execution:
     )
 
 
-def _read_outcome(answer: AnswerFields) -> Execution | InvalidPayload:
+def read_outcome(answer: AnswerFields) -> Execution | InvalidPayload:
+    """Return the outcome in an answer to `execute`, or to `genesis` or `propose`, which are never invalid."""
     return InvalidPayload(answer.text("invalid")) if answer.has("invalid") else _read_execution(answer)
 
 

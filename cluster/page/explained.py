@@ -85,9 +85,10 @@ def _evidence_of(explanation: Explanation) -> list[str]:
 
 def _key_row(key: KeyReport) -> KeyRow:
     values = (key.before, *key.values)
+    rows = differing_fields(values) + [("the application says", key.says)] * bool(key.says)
     return KeyRow(
         name=_plain(key.name),
-        fields=tuple(_field_row(name, cells) for name, cells in differing_fields(values)),
+        fields=tuple(_field_row(name, cells) for name, cells in rows),
         values=tuple(_plain(value)[:VALUE_CHARACTERS_MAX] for value in values),
     )
 

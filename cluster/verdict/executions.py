@@ -30,7 +30,13 @@ class RunWitness(ExecutionObserver, Protocol):
 
 
 class AnsweringWitness(RunWitness, Protocol):
-    """A witness that can say, in two sentences, why the run went wrong."""
+    """A witness that can say, in two sentences, why the run went wrong.
+
+    Attributes:
+        because: After the answer, the cause of an application's failure, and the first word of the key.
+    """
+
+    because: str
 
     def answer(  # noqa: D102
         self, decisive: CheckResult | None, checks: Sequence[CheckResult], log: bytes

@@ -238,7 +238,8 @@ class _Steps:
             result = result.with_check(self.repeat(result))
         if self.explains is not None:
             self.progress.note("explaining")
-            result = replace(result, answer=self.explains.answer(result.decisive, result.checks, result.log))
+            answer = self.explains.answer(result.decisive, result.checks, result.log)
+            result = replace(result, answer=answer, because=self.explains.because)
         return result
 
     def _outcome_of(self, run: ClusterRun, checks: Iterable[CheckResult], writer: RecordWriter) -> PipelineResult:

@@ -68,6 +68,8 @@ class PipelineResult:
     """Checks that could not say anything because a failure ended the run early."""
     answer: tuple[str, ...] = ()
     """Why it went wrong, in two sentences, where a witness of the run could say."""
+    because: str = ""
+    """The cause of an application's failure, and the first word of the key that differs."""
     branches: str = ""
     """The SHA-256 of the executed blocks as the record has them."""
 

@@ -76,11 +76,11 @@ def explain_text(name):
         return _masked(printed("explain", str(directory)), folder)
 
 
-def printed(*arguments):
-    """Return what a command prints on a console of this width."""
+def printed(*arguments, width=WIDTH):
+    """Return what a command prints on a console of a width."""
     said = io.StringIO()
     with (
-        patch.dict(os.environ, {"COLUMNS": str(WIDTH)}),
+        patch.dict(os.environ, {"COLUMNS": str(width)}),
         contextlib.redirect_stdout(said),
         contextlib.redirect_stderr(io.StringIO()),
         contextlib.suppress(SystemExit),

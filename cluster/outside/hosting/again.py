@@ -33,48 +33,40 @@ class SecondAnswer(NamedTuple):
     sentence: str
 
 
-class AskedAgain:
+class RepeatedProcesses:
     """The repeated processes of one replica.
 
     Args:
-        launches: By build, the way in which its processes were started.
+        launches: By build, the way to start them.
         contents: Requests and answers by their places.
         folder: An empty folder for their directories.
+
+    Attributes:
+        processes: By number, the processes begun so far.
+        answered: The answer to the last request in its recorded form; empty without one.
     """
 
     def __init__(self, launches: Mapping[str, Launch], contents: Sequence[bytes], folder: Path) -> None:
-        self._launches: Final = {
-            build: replace(each, hash_seed=HASH_SEED, timezone=TIME_ZONE) for build, each in launches.items()
-        }
+        self.answered = b""
+        self._launches = launches
         self._contents = contents
         self._folder = folder
-        self._processes: dict[int, ApplicationProcess] = {}
+        self.processes: Final[dict[int, ApplicationProcess]] = {}
         self._places: dict[int, Path] = {}
 
-    def find(self, steps: Sequence[CallStep]) -> SecondAnswer | None:
-        """Repeat all steps; return the first answer that differs.
+    def kill(self) -> None:
+        """Kill all processes."""
+        for process in self.processes.values():
+            process.kill()
 
-        Raises:
-            LaunchError: The application no longer starts.
-        """
-        try:
-            for step in steps:
-                found, goes_on = self._do(step)
-                if found is not None or not goes_on:
-                    return found
-            return None
-        finally:
-            for process in self._processes.values():
-                process.kill()
-
-    def _do(self, step: CallStep) -> tuple[SecondAnswer | None, bool]:
+    def do(self, step: CallStep) -> tuple[SecondAnswer | None, bool]:
         """Repeat a step; return the difference, and whether the next steps can be repeated too."""
         if step.what == "begin":
             place = self._places[step.process] = self._folder / step.names[0]
             place.mkdir(exist_ok=True)
-            self._processes[step.process] = ApplicationProcess(self._launches[step.build], place)
+            self.processes[step.process] = ApplicationProcess(self._launches[step.build], place)
         elif step.what == "kill":
-            self._processes[step.process].kill()
+            self.processes[step.process].kill()
         elif step.what == "call":
             return self._call(step)
         else:
@@ -92,7 +84,7 @@ class AskedAgain:
                 places[0].mkdir()
 
     def _call(self, step: CallStep) -> tuple[SecondAnswer | None, bool]:
-        process, call = self._processes[step.process], step.names[0]
+        process, call, self.answered = self.processes[step.process], step.names[0], b""
         if step.answer == NO_ANSWER or not process.is_alive:
             # It was lost over this request, and the next process continues.
             process.kill()
@@ -108,7 +100,7 @@ class AskedAgain:
                 error.request, call, self._sentence(step, error.request, f"none: {error.reason}")
             ), False
         expected = self._contents[step.answer]
-        found = encoded_answer(framing, answer)
+        self.answered = found = encoded_answer(framing, answer)
         if found == expected:
             return None, True
         if call == "hello" and _without_kept(framing, found) == _without_kept(framing, expected):
@@ -120,6 +112,38 @@ class AskedAgain:
             f"the application is not deterministic at request {request} of process {step.process}, `{step.names[0]}`: "
             f"it answered {_shown(self._contents[step.answer])}, and to the same request in another process {found}"
         )
+
+
+class AskedAgain(RepeatedProcesses):
+    """The processes of one replica, repeated with another hash seed and time zone.
+
+    Attributes:
+        at: The place of the last repeated step.
+    """
+
+    def __init__(self, launches: Mapping[str, Launch], contents: Sequence[bytes], folder: Path) -> None:
+        super().__init__({build: elsewhere(each) for build, each in launches.items()}, contents, folder)
+        self.at = 0
+
+    def find(self, steps: Sequence[CallStep]) -> SecondAnswer | None:
+        """Repeat all steps; return the first answer that differs.
+
+        Raises:
+            LaunchError: The application no longer starts.
+        """
+        try:
+            for self.at, step in enumerate(steps):
+                found, goes_on = self.do(step)
+                if found is not None or not goes_on:
+                    return found
+            return None
+        finally:
+            self.kill()
+
+
+def elsewhere(launch: Launch) -> Launch:
+    """Return a launch with another hash seed and time zone."""
+    return replace(launch, hash_seed=HASH_SEED, timezone=TIME_ZONE)
 
 
 def _without_kept(framing: Framing, encoded: bytes) -> dict[str, Any]:

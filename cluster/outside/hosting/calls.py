@@ -119,6 +119,11 @@ class CallLog:
         """Requests and answers so far, by their places."""
         return self._contents
 
+    @property
+    def steps(self) -> Mapping[int, Sequence[CallStep]]:
+        """The steps so far, by replica, `PLANNING` or `BESIDE`."""
+        return self._steps
+
     def steps_of(self, node: int) -> list[CallStep]:
         """Return the list of steps of a replica, to which more are added."""
         return self._steps.setdefault(node, [])

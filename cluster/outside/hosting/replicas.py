@@ -204,8 +204,12 @@ class OutsideReplicas:
 
     def plan_of(self, build: str, *, hash_seed: int, timezone: str) -> ApplicationPlan:
         """Return the plan of a build, for a process in other surroundings."""
-        launch = replace(self._launches[build], hash_seed=hash_seed, timezone=timezone)
+        launch = self.launches_in(hash_seed=hash_seed, timezone=timezone)[build]
         return replace(self._plans[0], launch=launch, build=build)
+
+    def launches_in(self, *, hash_seed: int, timezone: str) -> dict[str, Launch]:
+        """Return by build the way to start a process in given surroundings."""
+        return {build: replace(each, hash_seed=hash_seed, timezone=timezone) for build, each in self._launches.items()}
 
     def connect(self, ports: Ports) -> None:
         """Put the applications on the machines of a run that is about to begin."""

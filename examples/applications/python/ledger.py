@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-FEATURES = ["forks", "early", "snapshot", "restore", "entries", "transactions"]
+FEATURES = ["forks", "early", "snapshot", "restore", "entries", "describe", "transactions"]
 TTL, LIVE, DEAD = 20, 50, 200  # slots that a timer lives after it is due; timers that one block fires and removes
 
 
@@ -140,6 +140,11 @@ def answer(call, ask):
         pairs |= {f"timer {timer['number']:09}": timer for timer in state["timers"]}
         found = sorted((key.encode().hex(), json.dumps(value).encode().hex()) for key, value in pairs.items())
         return {"entries": [pair for pair in found if pair[0] > ask["after"]][: ask["limit"]]}
+    elif call == "describe":
+        key, value = bytes.fromhex(ask["key"]).decode(), json.loads(bytes.fromhex(ask["value"]))
+        if isinstance(value, int):
+            return {"text": f"{key.removeprefix('balance ')} has {value} units"}
+        return {"text": f"{value['name']} is paid at slot {value['due']}"}
     elif call == "transactions":
         made = []
         for number in range(ask["count"]):

@@ -93,7 +93,8 @@ def run_shrink(options: argparse.Namespace) -> int:
         Workers(options.jobs) as workers,
         ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,
     ):
-        ((_, again),) = workers.results([Task(encode_scenario(scenario), seed, is_thorough=is_thorough)])
+        task = Task(encode_scenario(scenario), seed, is_thorough=is_thorough, is_explained=False)
+        ((_, again),) = workers.results([task])
         if again.signature != signature:
             raise ScenarioError(str(options.directory), _drift(signature, again.signature))
         shrunk = Shrinker(

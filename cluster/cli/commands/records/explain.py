@@ -286,7 +286,8 @@ def _lines_of_orders(explanation: Explanation) -> Iterator[str]:
     names = [name_side(side) for side in explanation.sides[:2]]
     rows = [(str(row.place), *map(shorten, row.values)) for row in explanation.orders]
     width = max(len(each) for row in [("", *names), *rows] for each in row[1:])
-    yield "the two orders (an arrow marks each place that differs):"
+    what = "orders" if explanation.cause == "order" else "lists of events"
+    yield f"the two {what} (an arrow marks each place that differs):"
     yield f"{INDENT}  place  {names[0]:<{width}}  {names[1]}"
     for place, right, wrong in rows:
         yield f"{INDENT}{'> ' if right != wrong else '  '}{place:>5}  {right:<{width}}  {wrong}"
@@ -310,6 +311,9 @@ def _lines_of_key(explanation: Explanation, key: KeyReport) -> Iterator[str]:
             figure = compare(name, values[0], value)
             by = f" ({figure})" if figure and value != values[0] else ""
             yield f"{2 * INDENT}{side.who}: {in_words(value)}{by}"
+    for side, said in zip(explanation.sides, key.says[1:], strict=False):
+        if said:
+            yield f"{2 * INDENT}{side.who}, as the application says: {said}"
 
 
 def _lines_of_write(explanation: Explanation) -> Iterator[str]:

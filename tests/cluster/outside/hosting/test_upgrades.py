@@ -57,7 +57,7 @@ def test_the_next_version_differs_before_its_height(tmp_path):
     result = run(upgrade_of("python", "one-by-one", "calm", tmp_path, "faults.upgrade.from_height=24"))
 
     assert result.verdict == "safety"
-    assert "the cold replay by build main from genesis fails: height" in summaries(result, "failed")["cold-replay"]
+    assert "replay by build main from genesis fails: height" in summaries(result, "failed")["cold-replay"]
 
 
 def test_more_than_f_outdated_validators_fail_the_run(tmp_path):
