@@ -1,7 +1,7 @@
 """A resolved scenario without defaults: the required content of a scenario file."""
 
 from collections.abc import Mapping
-from typing import Any, Final, get_args, get_origin
+from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 
@@ -70,6 +70,8 @@ def _stated(value: Any, annotation: Any) -> Any:  # noqa: ANN401 - plain data, a
     """Return a value without the defaults of its section, or of the sections of its table."""
     if not isinstance(value, Mapping):
         return value
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
     if get_origin(annotation) is dict:
         return {name: _stated(entry, get_args(annotation)[1]) for name, entry in value.items()}
     kind = kind_named(kinds_of(annotation), value.get("kind"))

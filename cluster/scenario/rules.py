@@ -122,12 +122,9 @@ def _build_rules(scenario: Scenario, application: ApplicationSection) -> Iterato
     yield f"application.builds.{MAIN}", MAIN not in application.builds, "is the build of [application] itself"
     known = [each.name for each in application.all_builds]
     for key, build in _named_builds(scenario):
-        yield (
-            key,
-            build in known,
-            f"no build is named {build!r}{did_you_mean(build, known)}; there are {', '.join(known)}",
-        )
-    for place, replica in (*scenario.validators.items(), *scenario.observers.items()):
+        reason = f"no build is named {build!r}{did_you_mean(build, known)}; there are {', '.join(known)}"
+        yield key, build in known, reason
+    for place, replica in _sections(scenario):
         own = replica.application
         yield f"{place}.application.command", own is None or not own.command, "and build exclude each other"
     for each in application.all_builds[1:]:

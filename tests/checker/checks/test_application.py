@@ -2,13 +2,15 @@
 
 import pytest
 
-from checker.applications import ApplicationFault
+from checker.applications import ONE_BUILD, ApplicationFault, Builds
 from checker.checks.application import ApplicationLives, OutsideApplication
 from checker.checks.context import RunEnd
+from checker.checks.planned import NOT_PLANNED
 from faults.events import ApplicationLost
 from network.events import Event
 from network.types import SUPERVISOR
 from tests.support.checks import finish, make_run, show
+from validators.events import BlockExecuted
 
 TWICE = ApplicationFault("answers-twice", 2, 17, "execute", 7, "validator 2 answers request 17 in two ways")
 OTHER = ApplicationFault("kept-block", 1, 20, "hello", -1, "validator 1 came back at height 3")
@@ -46,6 +48,41 @@ class TestFaults:
     def test_applications_that_nobody_asked_are_inconclusive(self):
         assert self.result(requests=0).status == "inconclusive"
         assert self.result(TWICE, requests=0).status == "failed"
+
+
+BLOCK = b"b" * 32
+REFUSED = ApplicationFault("refuses-block", 2, 9, "execute", 7, "refuses block ab of height 7: too old", BLOCK, "old")
+BUILDS = Builds(
+    named={"old": "ledger 1 (build old)", "new": "ledger 2 (build new)"},
+    at_first=("new", "new", "old", "old"),
+    differ_from={"old": 0, "new": 7},
+)
+
+
+class TestRefusals:
+    def result(self, *events, builds=ONE_BUILD):
+        check = OutsideApplication(make_run(offers=("trace", "events"), plan=NOT_PLANNED._replace(builds=builds)))
+        show(check, *events)
+        return finish(check, application_faults=(REFUSED,), application_requests=9)
+
+    def executed(self, node, height=7):
+        return Event(5, node, BlockExecuted(height, 7, BLOCK, bytes(32), "verify"))
+
+    def test_a_block_that_another_replica_executes_is_not_refused(self):
+        result = self.result(self.executed(0))
+
+        assert result.status == "failed"
+        assert result.summary == (
+            "the application of validator 2 refuses block ab of height 7: too old; validator 0 executed it"
+        )
+
+    def test_a_block_that_nobody_executes_may_be_refused(self):
+        assert self.result().status == "passed"
+
+    def test_an_outdated_build_may_refuse_what_a_newer_executes(self):
+        assert self.result(self.executed(0), builds=BUILDS).status == "passed"
+        later = BUILDS._replace(differ_from={"old": 0, "new": 8})
+        assert self.result(self.executed(0), builds=later).status == "failed"
 
 
 class TestLives:

@@ -106,6 +106,16 @@ class TestEqualRoots:
 
         assert_only(history.judge(), "equal-roots", "height 4", "validator 2")
 
+    def test_other_receipts_with_the_same_root_fail(self):
+        """A validator that comes to the root of a block, and refuses it, has found other receipts."""
+        history = write_history()
+        block = history.blocks[2]
+        history.replace(history.position(3, "executed", 2), 2, 2, block.digest, block.root, "diverged")
+        result = history.judge()["equal-roots"]
+
+        assert result.status == "failed"
+        assert "the receipts of validator 3 are not those of the header" in result.summary
+
     def test_another_root_after_a_restart_fails(self):
         """The root recomputed from the disk is that of the final block."""
         history = write_history()

@@ -2,16 +2,19 @@
 
 import pytest
 
+from checker.applications import Builds
 from checker.checks.check import Check
+from checker.checks.context import RunEnd
+from checker.checks.equal_roots import EqualRoots
 from checker.checks.planned import NOT_PLANNED, PlannedFault
 from checker.checks.suite import Suite
 from checker.checks.world import NO_MESSAGE, Inbound, OfLives
 from checker.results import CheckResult
-from faults.events import ApplicationLost, ClockSet, Crashed, Restarted, TransactionSubmitted
+from faults.events import ApplicationLost, ApplicationReplaced, ClockSet, Crashed, Restarted, TransactionSubmitted
 from network.events import Delivered, Dropped, Event, EventRouter, Lost, Sent, TimerElapsed, WorkFinished
 from network.types import SUPERVISOR
 from tests.support.checks import make_run
-from validators.events import Booted, Entered, Halted
+from validators.events import BlockExecuted, Booted, Entered, Halted
 
 BOOTED = Booted(0, 3, 0, b"")
 CRASHED = Event(40, SUPERVISOR, Crashed(1, 0))
@@ -53,6 +56,64 @@ class TestLives:
         assert tell(Event(30, 1, BOOTED)).view(1) == 3
         assert tell(entered, Event(70, 1, BOOTED)).view(1) == 9
         assert tell(entered).view(0) == 0
+
+
+OLD, NEW, BACK = b"o" * 32, b"n" * 32, b"k" * 32
+BUILDS = Builds(
+    named={"old": "ledger 1 (build old)", "new": "ledger 2 (build new)"},
+    at_first=("new", "new", "old", "old"),
+    differ_from={"old": 0, "new": 7},
+)
+
+
+def executed(node, digest, mode="verify", height=7):
+    return Event(50, node, BlockExecuted(height, 7, digest, digest, mode))
+
+
+class TestUpgrades:
+    def world(self, *events, **builds):
+        run = make_run(plan=NOT_PLANNED._replace(builds=BUILDS._replace(**builds)))
+        router = EventRouter(run.world.handlers, run.world.upgrades)
+        for event in events:
+            router.route(event)
+        return run.world
+
+    def test_a_replica_that_refuses_a_newer_builds_block_is_left_behind(self):
+        assert self.world(executed(0, NEW), executed(2, NEW, "diverged")).left_behind == {2: 7}
+
+    def test_so_is_the_outdated_builder_of_a_block_that_a_newer_refuses(self):
+        events = executed(2, OLD, "propose"), executed(3, OLD)
+
+        assert self.world(*events).left_behind == {}
+        assert self.world(*events, executed(0, OLD, "diverged")).left_behind == {2: 7, 3: 7}
+
+    def test_below_the_height_nobody_is(self):
+        events = executed(0, NEW, height=6), executed(2, NEW, "diverged", 6)
+
+        assert self.world(*events).left_behind == {}
+        assert self.world(*events, differ_from={"old": 0, "new": 0}).upgrades == {}
+
+    def test_a_replica_with_the_newer_build_is_judged_again(self):
+        events = executed(0, NEW), executed(2, NEW, "diverged")
+        replaced = Event(60, SUPERVISOR, ApplicationReplaced(2, "new"))
+
+        assert self.world(*events, replaced).left_behind == {}
+        assert self.world(*events, replaced).build(2) == "new"
+        assert self.world(*events, replaced, executed(2, BACK, "diverged", 8)).left_behind == {}
+
+    def test_what_it_does_behind_is_not_judged(self):
+        run = make_run(plan=NOT_PLANNED._replace(builds=BUILDS))
+        suite = Suite(run, [EqualRoots])
+        for node, root in ((0, NEW), (2, OLD), (1, NEW)):
+            mode = "diverged" if root == OLD else "verify"
+            suite.observe(Event(50, node, BlockExecuted(7, 7, NEW, root, mode)))
+
+        (result,) = suite.finish(RunEnd())
+        assert (result.status, result.compared) == ("passed", 1)
+
+    def test_replicas_are_named_with_their_builds(self):
+        assert self.world().named(2) == "validator 2 (build old)"
+        assert tell().named(2) == "validator 2"
 
 
 class TestOfLives:

@@ -24,9 +24,9 @@ MUTANT = ("mutants.tip-burned=[1]", "run.until_height=12")
 class Watched:
     """A monitor beside the events that it is told of, and the ends that it asked for."""
 
-    def __init__(self, *byzantine):
+    def __init__(self, *byzantine, **more):
         self.stops = []
-        self.monitor = FailureMonitor(byzantine, lambda *stop: self.stops.append(stop))
+        self.monitor = FailureMonitor(byzantine, lambda *stop: self.stops.append(stop), **more)
         self._router = EventRouter(self.monitor.handlers)
 
     def see(self, node, *bodies):
@@ -55,6 +55,24 @@ def test_two_replicas_that_differ_are_a_failure(second, failure):
     watched.see(1, second)
 
     assert watched.monitor.failure == failure
+
+
+def test_other_receipts_with_the_same_root_are_a_failure():
+    watched = Watched()
+    watched.see(0, BlockExecuted(1, 1, A, B, "verify"))
+    watched.see(1, BlockExecuted(1, 1, A, B, "diverged"))
+
+    assert watched.monitor.failure == "other receipts at height 1"
+
+
+def test_an_outdated_build_of_an_application_may_differ():
+    watched = Watched(is_outdated=lambda node, height: node == 1 and height >= 2)
+    watched.see(0, final(1), final(2), BlockExecuted(3, 3, A, A, "verify"))
+    watched.see(1, final(2, B), BlockExecuted(3, 3, A, A, "diverged"))
+    assert watched.monitor.failure == ""
+
+    watched.see(1, final(1, B))
+    assert watched.monitor.failure == "two final blocks at height 1"
 
 
 def test_a_refused_root_that_no_replica_came_to_is_none():
