@@ -6,7 +6,7 @@ addresses are cut to eight digits. `--all` shows every entry, `--json` every dig
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from network.words import counted
@@ -22,6 +22,8 @@ from report.block_rows import (
     Party,
     ReplicaPart,
     TimerRows,
+    ToldBlockRow,
+    ToldHeightReport,
     TransactionRow,
     WaitingRow,
 )
@@ -65,6 +67,8 @@ def _lines(report: HeightReport, limit: int | None) -> Iterator[str]:
     yield from (f"note: {note}" for note in report.notes)
     if report.replica is not None:
         yield from _replica_lines(report.replica)
+    if isinstance(report, ToldHeightReport) and report.told is not None:
+        yield from _told_lines(report.told, report.view_word, limit)
     if report.block is None:
         return
     yield from _header_lines(report.block, report.view_word)
@@ -138,15 +142,29 @@ def _replica_lines(part: ReplicaPart) -> Iterator[str]:
         yield "  the record has no execution of this replica at this height"
 
 
+def _told_lines(told: ToldBlockRow, view_word: str, limit: int | None) -> Iterator[str]:
+    yield from _place_lines(told.header, view_word)
+    yield _field("told", f"by the application of replica {told.replica}")
+    yield f"transactions: {f'{len(told.transactions):,}' if told.transactions else 'none'}"
+    yield from _cut([f"  {index:<3} {each}" for index, each in enumerate(told.transactions)], limit)
+    if told.events is None:
+        yield "events: the record has no answer with this root"
+    else:
+        yield f"events: {f'{len(told.events):,}' if told.events else 'none'}"
+        yield from _cut([f"  {event_words(each)}" for each in told.events], limit)
+    yield f"state root {told.root}"
+    if told.root != told.header.state_root:
+        yield "  the header has another root"
+
+
+def event_words(event: Mapping[str, object]) -> str:
+    """Return an event of an application on a line, its kind first."""
+    values = (f"{name}={event[name]}" for name in sorted(event) if name != "event")
+    return " ".join([str(event["event"]), *values])
+
+
 def _header_lines(block: BlockRow, view_word: str) -> Iterator[str]:
-    header = block.header
-    yield f"block {header.block}"
-    yield _field(view_word, f"{header.view:,}, proposed by validator {header.proposer}")
-    yield _field("time", f"{header.timestamp_ms:,} ms (slot {header.slot:,} for timers)")
-    yield _field("policy", f"{header.policy}, timers count in {header.timebase}s")
-    yield _field("parent", header.parent)
-    yield _field("state root", header.state_root)
-    yield _field("certified", _certificates(header))
+    yield from _place_lines(block.header, view_word)
     yield _field("executed", f"by the code of replica {block.executed_as}, {block.source}")
     if block.refusal:
         yield _field("refused", block.refusal)
@@ -154,6 +172,16 @@ def _header_lines(block: BlockRow, view_word: str) -> Iterator[str]:
         summary = block.summary
         yield _field("prices", f"{summary['cycle_basefee']:,} a cycle, {summary['cell_basefee']:,} a cell")
         yield _field("units", f"burned {summary['burned']:,}, tips {summary['tips']:,}")
+
+
+def _place_lines(header: HeaderRow, view_word: str) -> Iterator[str]:
+    yield f"block {header.block}"
+    yield _field(view_word, f"{header.view:,}, proposed by validator {header.proposer}")
+    yield _field("time", f"{header.timestamp_ms:,} ms (slot {header.slot:,} for timers)")
+    yield _field("policy", f"{header.policy}, timers count in {header.timebase}s")
+    yield _field("parent", header.parent)
+    yield _field("state root", header.state_root)
+    yield _field("certified", _certificates(header))
 
 
 def _field(name: str, value: str) -> str:

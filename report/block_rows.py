@@ -291,3 +291,22 @@ class HeightReport(msgspec.Struct, frozen=True, kw_only=True):
     block: BlockRow | None
     comparison: Comparison | None
     notes: list[str]
+
+
+class ToldBlockRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A block of an outside application: its transactions in hexadecimal digits, a replica's root, and its events.
+
+    `events` is None if the record has no answer with this root.
+    """
+
+    header: HeaderRow
+    replica: int
+    root: str
+    transactions: list[str]
+    events: list[dict[str, Any]] | None
+
+
+class ToldHeightReport(HeightReport, frozen=True, kw_only=True):
+    """A height of a run of an outside application; in place of `block` it has the application's answer."""
+
+    told: ToldBlockRow | None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from checker.coverage.application_points import read_application_points
 from checker.coverage.blocks import BlockPoints
 from checker.coverage.engines import COVERED
 from checker.coverage.events import DiskPoints, StatePoints, SyncPoints
@@ -24,13 +25,20 @@ class RuleHit(NamedTuple):
 
 
 class RuleCoverage:
-    """Counts the points of one run with this consensus engine.
+    """Counts the points of one run with this consensus engine, and perhaps with an outside application.
 
     Attributes:
         handlers: Readers of the events of honest replicas and of the supervisor.
     """
 
-    def __init__(self, *, timebase: Timebase, engine: str, policies: Sequence[PolicyEntry] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        timebase: Timebase,
+        engine: str,
+        policies: Sequence[PolicyEntry] = (),
+        has_application: bool = False,
+    ) -> None:
         self._hits: dict[CoveragePoint, int] = {}
         self._blocks = BlockPoints(timebase, self.reach, policies)
         self.handlers: Final[tuple[Handlers, ...]] = (
@@ -39,6 +47,7 @@ class RuleCoverage:
             StatePoints(self.reach).handlers,
             RefusalPoints(self.reach, engine).handlers,
             COVERED[engine].read(self.reach) if engine in COVERED else {},
+            read_application_points(self.reach) if has_application else {},
         )
 
     def reach(self, point: CoveragePoint) -> None:

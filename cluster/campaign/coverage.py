@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from checker.coverage.registry import ROOMS, promised_by
+from checker.coverage.registry import ROOMS, points_for, promised_by
 from faults import FAULTS
 from faults.coverage.required import required_phases
 from network.words import counted
@@ -91,10 +91,14 @@ def rules_promised_by(subject: str) -> tuple[Place, ...]:
 
 
 def untried_rules(rules: CoverageTable) -> list[CoveragePoint]:
-    """Return the points that no run reached, of each room with a reached point; refusals are left out."""
+    """Return the points that no run reached, of each room with a reached point; refusals are left out.
+
+    Of runs of an application, the rules of this project's own chain are left out too.
+    """
     reached = {label for (label,) in rules.reached}
+    known = points_for(reached)
     rooms = [list(points) for points in ROOMS.values() if any(point.label in reached for point in points)]
-    points = [point for room in rooms for point in room if point.label not in reached]
+    points = [point for room in rooms for point in room if point.label not in reached and point.label in known]
     return [point for point in points if not isinstance(point, RefusalPoint)]
 
 

@@ -54,6 +54,12 @@ VALIDATORS_MIN: Final = 4
 COMMENT_CHARACTERS_MAX: Final = 110
 TAG_CHARACTERS: Final = 6
 
+NO_ANSWER: Final = "no answer came in"
+"""The words of a signature by which an application hung."""
+
+HASTY_MS: Final = 1_000
+"""The time for an answer while the plan of a hang is reduced."""
+
 STOPS: Final = 4
 """The number of parts of a run; each end of a part is tried as a stop."""
 
@@ -123,6 +129,20 @@ class Shrinker:
 
     def shrink(self) -> Shrunk:
         """Reduce until nothing gets smaller or the limit of runs is reached; return the smallest scenario."""
+        whole = self._plain
+        is_hasty = NO_ANSWER in self._signature and self._take_first(_with_timeout(whole, HASTY_MS))
+        self._reduce()
+        if is_hasty and self._runs < self._runs_max:
+            stated_ms = whole["application"]["call_timeout_ms"]
+            if not self._take_first(_with_timeout(self._plain, stated_ms)):
+                # The smaller plan is slow where the run hung: another failure.
+                self._plain, self._steps = whole, []
+                self._reduce()
+        scenario = convert_scenario(self._plain, "the shrunk scenario")
+        return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
+
+    def _reduce(self) -> None:
+        """Reduce until nothing gets smaller or the limit of runs is reached."""
         is_smaller = True
         while is_smaller and self._runs < self._runs_max:
             is_smaller = False
@@ -137,8 +157,6 @@ class Shrinker:
             # To the end before the next round, because the next round tries every failed reduction again.
             while self._runs < self._runs_max and self._take_smaller_values():
                 is_smaller = True
-        scenario = convert_scenario(self._plain, "the shrunk scenario")
-        return Shrunk(scenario, self._runs, self._runs >= self._runs_max, tuple(self._steps))
 
     def _take_all(self, reduce: Reduce) -> bool:
         """Take reductions of a kind until none holds; return whether any did."""
@@ -264,6 +282,14 @@ class Shrinker:
         for left_out in halves(sections):
             smaller = {key: value for key, value in plain.items() if key not in left_out}
             yield f"{', '.join(left_out)} as by default", {"run": early, **smaller}
+
+
+def _with_timeout(plain: Plain, timeout_ms: int) -> Iterator[Reduction]:
+    """Change how long an application may take for an answer, in real time: it costs each run of a hang that much."""
+    before = plain["application"]["call_timeout_ms"]
+    if timeout_ms != before:
+        step = f"application.call_timeout_ms {before} -> {timeout_ms}"
+        yield step, {**plain, "application": {**plain["application"], "call_timeout_ms": timeout_ms}}
 
 
 def halves(names: Sequence[_Name]) -> Iterator[tuple[_Name, ...]]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from checker.coverage.registry import POINTS
+from checker.coverage.application_points import ApplicationRule
+from checker.coverage.registry import POINTS, is_of_application, points_for
 from checker.record.fingerprint import show_fingerprint, this_code
 from cluster.campaign.coverage import FAULT_PLACE, RULE_PLACE
 from cluster.campaign.sweep import SweepTally
@@ -90,7 +91,7 @@ def reach_lines(tally: SweepTally) -> Iterator[StoryLine]:
         if table.promised
     ]
     if not tally.rules.promised and tally.rules.reached:
-        parts.append(f"{len(tally.rules.reached)} of {len(POINTS)} points of rules")
+        parts += _reached_of(tally)
     if parts:
         yield StoryLine("reached", f"{join_words(parts)}; the page lists the rest")
     if missing := _missing(tally):
@@ -106,6 +107,17 @@ def reach_lines(tally: SweepTally) -> Iterator[StoryLine]:
     if fresh:
         shares = ", ".join(f"{unseen.once:,} of {unseen.observations:,} {sort}" for sort, unseen in fresh)
         yield StoryLine("unseen", f"estimate of new observations (Good-Turing): {shares}")
+
+
+def _reached_of(tally: SweepTally) -> Iterator[str]:
+    """Yield how many points of rules the seeds reached, and of an application how many of its roads and boundaries."""
+    reached = {label for (label,) in tally.rules.reached}
+    application = [point.label for point in ApplicationRule]
+    rules = sum(label not in application for label in points_for(reached))
+    yield f"{sum(label not in application for label in reached)} of {rules} points of rules"
+    if is_of_application(reached):
+        met = sum(label in reached for label in application)
+        yield f"{met} of {len(application)} roads and call boundaries of the application"
 
 
 def _missing(tally: SweepTally) -> list[str]:

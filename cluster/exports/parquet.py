@@ -1,8 +1,9 @@
-"""A run as four Parquet files for notebooks: events, blocks, timers, and roots."""
+"""A run as Parquet files for notebooks: events, blocks, timers, roots, and the events that an application told."""
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from itertools import islice, repeat
 from pathlib import Path
@@ -14,12 +15,21 @@ from checker.record.cold_replay import open_engine, replay_blocks
 from checker.record.errors import ReportedError, on_one_line
 from checker.record.places import ForeignFileError, OwnFile, refuse_other_file, work_directory
 from checker.record.program import install_command
-from checker.record.run_directory import SUMMARIES, read_events, read_final_blocks, read_roots, read_summaries
-from cluster.timers.lifecycles import TimerLives
+from checker.record.run_directory import (
+    SUMMARIES,
+    RecordReader,
+    read_events,
+    read_final_blocks,
+    read_roots,
+    read_summaries,
+)
+from cluster.inspect.told_events import ToldEvents, told_blocks, told_events_of
+from cluster.timers.lifecycles import NOT_YET, TimerLives
+from cluster.timers.told_lives import ToldTimerLives
 from network.events import Event
 
-TABLES: Final = ("events", "blocks", "timers", "roots")
-"""The names of the tables, a file each."""
+TABLES: Final = ("events", "blocks", "timers", "roots", "told")
+"""The names of the tables, a file each; only runs of an outside application have the last."""
 
 PARQUET: Final = OwnFile(b"PAR1", "Parquet file")
 
@@ -48,8 +58,12 @@ def library() -> tuple[Any, Any]:
 
 def tables_of(directory: Path, refusals: list[str]) -> dict[str, Iterator[Row]]:
     """Return the rows of each table of a run directory by name; `refusals` gets what keeps it from all timers."""
-    rows = _events(read_events(directory)), _blocks(directory), _timers(directory, refusals), _roots(directory)
-    return dict(zip(TABLES, rows, strict=True))
+    reader = RecordReader(directory)
+    told = told_events_of(reader)
+    timers = _timers(directory, refusals) if told is None else _told_timers(reader, told, refusals)
+    rows = _events(read_events(directory)), _blocks(directory), timers, _roots(directory)
+    tables = dict(zip(TABLES, rows, strict=False))
+    return tables if told is None else {**tables, "told": _told(reader, told)}
 
 
 def write_tables(directory: Path, out: Path, refusals: list[str]) -> dict[str, int]:
@@ -59,10 +73,10 @@ def write_tables(directory: Path, out: Path, refusals: list[str]) -> dict[str, i
         tables = tables_of(directory, refusals)
         counts = {name: _write(aside / f"{name}.parquet", rows, arrow, parquet) for name, rows in tables.items()}
         out.mkdir(exist_ok=True)
-        for name, count in counts.items():
+        for name in TABLES:
             place = out / f"{name}.parquet"
             # A table of another run must not stay beside these.
-            (aside / place.name).replace(place) if count else place.unlink(missing_ok=True)
+            (aside / place.name).replace(place) if counts.get(name) else place.unlink(missing_ok=True)
     return counts
 
 
@@ -134,3 +148,30 @@ def _timers(directory: Path, refusals: list[str]) -> Iterator[Row]:
     except Exception as error:  # noqa: BLE001 - a run of a known bug or of other code: whatever breaks is the reason
         refusals.append(on_one_line(f"{type(error).__name__}: {error}"))
     yield from map(msgspec.structs.asdict, lives.waiting())
+
+
+def _told_timers(reader: RecordReader, told: ToldEvents, refusals: list[str]) -> Iterator[Row]:
+    """Yield a row for each timer of an application; a block without a recorded answer ends the rows."""
+    lives = ToldTimerLives()
+    try:
+        for height, events in told_blocks(reader, told):
+            yield from map(msgspec.structs.asdict, lives.take(height, events))
+    except LookupError as missing:
+        refusals.append(str(missing))
+    yield from map(msgspec.structs.asdict, lives.waiting())
+
+
+def _told(reader: RecordReader, told: ToldEvents) -> Iterator[Row]:
+    """Yield a row for each event of a final block, as the application told it."""
+    with suppress(LookupError):
+        for height, events in told_blocks(reader, told):
+            for index, event in enumerate(events):
+                timer, due = str(event.get("timer", "")), event.get("due", NOT_YET)
+                yield {
+                    "height": height,
+                    "index": index,
+                    "event": event["event"],
+                    "timer": timer,
+                    "due": due,
+                    "values": json.dumps(event),
+                }

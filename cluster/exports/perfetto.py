@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cluster.exports.protobuf import Field, Fixed64, message
 from cluster.exports.window import EVERYTHING, ExportWindow
-from faults.events import Crashed, FaultEdge, Healed, Restarted
+from faults.events import ApplicationLost, Crashed, FaultEdge, Healed, Restarted
 from network.events import Delivered, Dropped, Event, EventRouter, Handlers, Lost, Sent
 from validators.events import (
     BlockExecuted,
@@ -102,6 +102,7 @@ class PerfettoTrace:
             Lost: self._lose,
             FaultEdge: self._edge,
             Healed: self._heal,
+            ApplicationLost: self._lose_application,
             Crashed: self._crash,
             Restarted: self._restart,
             **dict.fromkeys(INSTANTS, self._mark),
@@ -133,6 +134,9 @@ class PerfettoTrace:
 
     def _heal(self, event: Event, _healed: Healed) -> None:
         self._instant(event.at_us, SUPERVISOR_PROCESS * 16, "healed")
+
+    def _lose_application(self, event: Event, body: ApplicationLost) -> None:
+        self._instant(event.at_us, _track(body.machine, DISK), f"application lost: {body.call}: {body.reason}")
 
     def _crash(self, event: Event, body: Crashed) -> None:
         self._instant(event.at_us, _track(body.machine, DISK), "power lost")

@@ -1,7 +1,7 @@
 """Where two recorded runs part: settings, events, blocks and roots by height, values there, figures."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Any, Final
 
@@ -13,9 +13,11 @@ from checker.record.errors import on_one_line
 from checker.record.manifest import SCENARIO
 from checker.record.run_directory import RecordReader
 from checker.record.streams import BlockRecord, DamagedRecordError, Difference, first_difference
+from cluster.inspect.told_events import ToldEvents, told_events_of
 from cluster.scenario.load import decode_scenario, encode_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.verdict.replay import is_made_by_this_code
+from report.block import event_words
 from validators.execution.blocks import decode_block
 from validators.execution.errors import InvalidEncodingError
 
@@ -24,6 +26,8 @@ KEYS_MAX: Final = 12
 
 ABSENT: Final = "none"
 """Stands for a value that a run does not have."""
+
+_OF_AN_APPLICATION: Final = "values are not compared: they are those of an application, which alone knows its states"
 
 Pair = tuple[str, str]
 """A value of the first run, and of the second run."""
@@ -62,7 +66,12 @@ def compare_records(first: RecordReader, second: RecordReader) -> Diff:
     """
     event = first_difference(first.events(), second.events())
     height, block = _first_block(first, second)
-    values, notes = _values_at(first, second, height)
+    told = told_events_of(first), told_events_of(second)
+    if told == (None, None):
+        values, notes = _values_at(first, second, height)
+    else:
+        values, notes = [], [] if height is None else [_OF_AN_APPLICATION]
+        block |= _told_at(_of_height(first, told[0], height), _of_height(second, told[1], height))
     settings = _settings(first, second)
     figures = _pairs(_figures(first), _figures(second))
     return Diff(
@@ -77,6 +86,25 @@ def compare_records(first: RecordReader, second: RecordReader) -> Diff:
         figures=figures,
         notes=notes,
     )
+
+
+def _of_height(reader: RecordReader, told: ToldEvents | None, height: int | None) -> Sequence[str]:
+    """Return the events that an application told for the final block of a height, each on a line."""
+    if told is None or height is None:
+        return ()
+    if height == 0:
+        return [event_words(event) for event in told.at_genesis]
+    record = next(islice(reader.blocks(), height - 1, None), None)
+    events = None if record is None else told.of(record.digest, record.root)
+    return [event_words(event) for event in events or ()]
+
+
+def _told_at(first: Sequence[str], second: Sequence[str]) -> dict[str, Pair]:
+    """Return the first event that two applications told differently for the blocks of a height."""
+    for index, pair in enumerate(zip_longest(first, second, fillvalue=ABSENT)):
+        if pair[0] != pair[1]:
+            return {f"event {index} of its application": pair}
+    return {}
 
 
 def _settings(first: RecordReader, second: RecordReader) -> dict[str, Pair]:

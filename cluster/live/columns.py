@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from checker.checks.expected_reports import EVIDENCE
 from checker.record.program import program_name
 from cluster.live.replicas import Replicas, short_root
-from faults.events import Crashed, FaultEdge, Healed, Restarted, Tampered
+from faults.events import ApplicationLost, Crashed, FaultEdge, Healed, Restarted, Tampered
 from network.events import Event, Handlers
 from network.types import MILLISECOND_US
 from validators.events import (
@@ -46,6 +46,7 @@ LEGEND: Final = {
     "<": "dropped an executed block, because another block became final",
     "u": "rewound an applied block",
     "^": "read its disk and serves",
+    "a": "lost its application",
     "x": "lost its power",
     "+": "got its power back",
     "h": "halted",
@@ -115,6 +116,7 @@ class ColumnLog:
             Reported: self._report,
             FaultEdge: lambda event, body: self.say(event.at_us, f"fault {body.fault} {body.edge}"),
             Healed: lambda event, _body: self.say(event.at_us, "healed: no fault is at work any more"),
+            ApplicationLost: lambda event, body: self._note(event, body.machine, ("a", _loss_words(body))),
             Crashed: lambda event, body: self._note(event, body.machine, ("x", "power lost")),
             Restarted: lambda event, body: self._note(event, body.machine, ("+", "power back")),
             **dict.fromkeys(NOTICES, self._notice),
@@ -201,3 +203,8 @@ class ColumnLog:
 
     def _joined(self, symbols: list[str]) -> str:
         return (" " if len(symbols) <= 16 else "").join(symbols)
+
+
+def _loss_words(lost: ApplicationLost) -> str:
+    """Return where an application was lost; the reason differs by replica, and would part their lines."""
+    return f"application lost at {lost.call}{f' of height {lost.height}' if lost.height >= 0 else ''}"

@@ -6,7 +6,7 @@ from typing import Final
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import ValidatorSection
 from cluster.scenario.shape import tag_of
-from faults.events import Crashed, FaultEdge, Restarted
+from faults.events import ApplicationLost, Crashed, FaultEdge, Restarted
 from network.events import Dropped, Event, Handlers
 from validators.consensus.registry import ENGINES
 from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, Halted, SnapshotJoined, StoppedVoting
@@ -14,6 +14,7 @@ from validators.events import BlockExecuted, BlockFinalized, Booted, Entered, Ha
 START: Final = "start"
 STOP: Final = "stop"
 PAUSED: Final = "paused"
+APPLICATION_LOST: Final = "app lost"
 
 
 @dataclass(slots=True)
@@ -30,6 +31,8 @@ class ReplicaState:
     waiting: int = 0
     dead: int = 0
     is_down: bool = False
+    has_lost: bool = False
+    """Whether it is down because its application is lost, until it starts again."""
     is_following: bool = False
     halted: str = ""
 
@@ -63,6 +66,7 @@ class Replicas:
             SnapshotJoined: self._join,
             StoppedVoting: self._follow,
             Halted: self._halt,
+            ApplicationLost: self._lose,
             Crashed: self._crash,
             Restarted: self._restart,
             FaultEdge: self._edge,
@@ -88,7 +92,7 @@ class Replicas:
         if state.halted:
             return "halted"
         if state.is_down:
-            return "down"
+            return APPLICATION_LOST if state.has_lost else "down"
         if any(state.node in nodes for nodes in self._paused.values()):
             return PAUSED
         if self._is_cut_off(state.node):
@@ -144,11 +148,15 @@ class Replicas:
     def _halt(self, event: Event, halted: Halted) -> None:
         self.states[event.node].halted = halted.reason
 
+    def _lose(self, _event: Event, lost: ApplicationLost) -> None:
+        self.states[lost.machine].has_lost = True
+
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self.states[crashed.machine].is_down = True
 
     def _restart(self, _event: Event, restarted: Restarted) -> None:
-        self.states[restarted.machine].is_down = False
+        state = self.states[restarted.machine]
+        state.is_down = state.has_lost = False
 
     def _edge(self, event: Event, edge: FaultEdge) -> None:
         if edge.edge == STOP:

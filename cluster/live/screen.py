@@ -7,14 +7,21 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from cluster.live.replicas import Replicas, ReplicaState, short_root
+from cluster.live.replicas import APPLICATION_LOST, Replicas, ReplicaState, short_root
 
 GROUP_STYLES: Final = ("green", "bold red", "bold yellow", "bold magenta", "bold cyan", "bold blue")
 """Colours of the groups of equal roots; a letter says the same without colours."""
 
 GROUP_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
-STATE_STYLES: Final = {"up": "", "down": "red", "paused": "yellow", "cut off": "yellow", "halted": "bold red"}
+STATE_STYLES: Final = {
+    "up": "",
+    "down": "red",
+    "paused": "yellow",
+    "cut off": "yellow",
+    "halted": "bold red",
+    APPLICATION_LOST: "red",
+}
 
 LINES_BESIDE: Final = 6
 """Lines of the picture that are no replica's."""

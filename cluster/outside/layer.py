@@ -81,6 +81,7 @@ class OutsideLayer:
         lowest = genesis if first is None else first
         chain = [lowest, *(decode_header(entry.header) for entry in log.entries)]
         kept = self._home.wake()
+        self._home.host.resume(kept, chain[-1].height)
         if kept is None or not lowest.height <= kept.height <= chain[-1].height or kept != _as_kept(chain, kept.height):
             # Nothing kept, below the base, or not in a damaged log: it begins again where the log does.
             self._home.wake_anew()

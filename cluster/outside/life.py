@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from checker.applications import FaultKind
-from cluster.outside.conversation import Conversation, Greeting
+from cluster.outside.conversation import Conversation, Greeting, KeptBlock
 from cluster.outside.frames import Value
 from cluster.outside.process import ApplicationLostError, ApplicationProcess, KeptOutput, Launch
 
@@ -46,11 +46,14 @@ class ApplicationHost:
         """Start a process of a build in a directory; raises LaunchError."""
         return ApplicationProcess(launch, directory)
 
-    def before_call(self, _fields: Mapping[str, Value]) -> None:
+    def before_call(self, _asked: "Exchange") -> None:
         """Observe that a request is about to be written."""
 
-    def after_call(self) -> None:
+    def after_call(self, _asked: "Exchange") -> None:
         """Observe that an answer has arrived."""
+
+    def resume(self, _kept: KeptBlock | None, _height: int) -> None:
+        """Observe the block at which a process begins, and the height of the last block of its replica's log."""
 
     def lose(self, error: ApplicationLostError, _fields: Mapping[str, Value]) -> BaseException:
         """Return the error to raise if an application is lost over a request."""
@@ -97,14 +100,15 @@ class ApplicationLife:
         self.talk = Conversation(self._call, self.process.launch.framing, self._lose)
 
     def _call(self, name: str, fields: Mapping[str, Value]) -> dict[str, object]:
-        self.host.before_call(fields)
-        self.last = Exchange(name, fields, None)
+        asked = Exchange(name, fields, None)
+        self.host.before_call(asked)
+        self.last = asked
         try:
             answer = self.process.call(name, fields)
         except ApplicationLostError as error:
             raise self.host.lose(error, fields) from None
         self.last = Exchange(name, fields, answer)
-        self.host.after_call()
+        self.host.after_call(self.last)
         return answer
 
     def _lose(self, name: str, reason: str) -> BaseException:

@@ -27,6 +27,7 @@ from network.kernel import Kernel
 from network.port import Pace, Port
 from network.trace import Trace
 from network.types import SUPERVISOR, EventKind, Label
+from scheduler import CoveragePoint
 from validators.node import Validator
 from validators.stats import DISK, ValidatorCounts
 from validators.storage import Boundary, DiskHandle, SimulatedDisk
@@ -102,7 +103,7 @@ class MachineController:
         self._adversaries = adversaries
         self._applications = applications
         if applications is not None:
-            applications.connect(Ports(self._reach_on, self._lose_application))
+            applications.connect(Ports(self._reach_on, self._lose_application, self._note_point))
         self.slots = [MachineSlot(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
@@ -273,6 +274,9 @@ class MachineController:
 
     def _reach_on(self, node: int, boundary: Boundary) -> None:
         self._reach(self.slots[node], boundary)
+
+    def _note_point(self, node: int, point: CoveragePoint) -> None:
+        self.slots[node].counts.reach(point)
 
     def _lose_application(self, node: int, error: ApplicationLostError, asked: Mapping[str, Value]) -> PowerCutError:
         """Cut the power of a machine whose application is lost in the midst of a step; return the step's error."""

@@ -11,6 +11,7 @@ from checker.checks.context import RunContext
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.readback import read_back, read_disk, share_log, take_back
 from checker.checks.rules.registry import RULES
+from checker.coverage.application_points import ApplicationRule
 from checker.coverage.engines import COVERED
 from checker.coverage.situations import FaultTime, Situations
 from checker.expected import Expectations, ExpectedStorm, ReorgCounts
@@ -157,12 +158,13 @@ def _expected_modes(scenario: Scenario) -> Mapping[str, int]:
 
 
 def _expected_rules(scenario: Scenario) -> Mapping[str, int]:
-    """Return the least hits of each coverage point; an application's process reports only consensus' points."""
+    """Return the least hits of each coverage point; for an application those of consensus and of applications."""
     expected = scenario.expect.rules
     if scenario.application is None:
         return expected
-    consensus = {cell.label: None for covered in COVERED.values() for cell in covered.points}
-    return {label: least for label, least in expected.items() if label in consensus}
+    consensus = (point for covered in COVERED.values() for point in covered.points)
+    asked = [point.label for point in (*consensus, *ApplicationRule)]
+    return {label: least for label, least in expected.items() if label in asked}
 
 
 def planned_run(scenario: Scenario) -> PlannedRun:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from checker.checks.context import RunContext
 from checker.checks.suite import Suite
@@ -96,7 +97,7 @@ class Monitor:
             final = final_block(executed, applied.block)
             self.chain.append(final)
             self.on_final(final)
-            self.waits.append(self._follow(executed) if isinstance(executed, Executed) else ())
+            self.waits.append(self._follow(executed))
             self.situations.finalize(executed.summary.waiting_live, executed.summary.waiting_dead)
         self.roots.append((node, header.height, executed.digest, root))
         if node in self.last and header.height <= self.last[node].header.height:
@@ -117,8 +118,12 @@ class Monitor:
                 del self.reached[each]
                 self.on_settled(each)
 
-    def _follow(self, executed: Executed) -> tuple[OldestWait, ...]:
-        """Follow the chain of the project's own engine by one block; return the oldest waits after it."""
+    def _follow(self, executed: AppliedResult) -> tuple[OldestWait, ...]:
+        """Follow the chain by one block; return the oldest waits after it, which an application does not tell."""
+        if not isinstance(executed, Executed):
+            payload = (sha256(each).digest() for each in executed.block.transactions)
+            self.effects.include(dict.fromkeys((*payload, *executed.included)))
+            return ()
         self.effects.add(executed)
         self.script.add(executed)
         self.rules.finalize(executed)
@@ -137,7 +142,12 @@ class Monitor:
 def make_monitor(cluster: Cluster) -> Monitor:
     """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched."""
     context = context_of(cluster)
-    rules = RuleCoverage(timebase=context.rules.timebase, engine=context.engine, policies=context.rules.policies)
+    rules = RuleCoverage(
+        timebase=context.rules.timebase,
+        engine=context.engine,
+        policies=context.rules.policies,
+        has_application=cluster.applications is not None,
+    )
     situations = situations_of(cluster.scenario)
     script = ScriptArrival(cluster)
     watchers = (*rules.handlers, situations.handlers, script.handlers)

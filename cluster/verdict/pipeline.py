@@ -15,6 +15,7 @@ from checker.checks.check import Check
 from checker.checks.consensus import EqualConsensus
 from checker.checks.context import RunEnd
 from checker.checks.expected_reports import ExpectedReports
+from checker.coverage.application_points import ApplicationRule
 from checker.coverage.collector import RuleHit
 from checker.judging import JudgingProcess
 from checker.record.cold_replay import ColdReplay, ColdReplayer, run_cold_replay
@@ -216,6 +217,7 @@ class _Steps:
                 raise
         at_ms, heights = run.outcome.now_us // 1_000, len(self.monitor.chain)
         said = f"at virtual time {at_ms / 1_000:,.3f} s, {counted(heights, 'heights')}"
+        self._keep_application_calls(writer)
         return replace(self._outcome_of(run, (), writer), unfinished=said, broken_by=broken_by)
 
     def judge(self, run: ClusterRun, writer: RecordWriter) -> PipelineResult:
@@ -328,6 +330,7 @@ class _Steps:
         applications = self.cluster.applications
         if applications is None or applications.is_judged_as_own:
             return self.replay(record, COLD_HASH_SEED, heights)
+        self.monitor.rules.reach(ApplicationRule.COLD_REPLAYED)
         return applications.replay_cold(record, applications.planned.builds.newest, COLD_HASH_SEED)
 
     def _replay_by_builds(self, record: Path) -> dict[str, ColdReplay]:

@@ -125,8 +125,12 @@ class ForeignStateError(ReportedError):
 
 def refuse_foreign(reader: RecordReader) -> None:
     """Raise ForeignStateError for the record of an application, whose blocks only the application can execute."""
-    if APPLICATION_CALLS in reader.manifest.files:
-        reason = "its states are those of an application: `explain` and the page say what the run knows of them"
+    if APPLICATION_CALLS not in reader.manifest.files:
+        return
+    with naming_changed_code(reader):
+        scenario = decode_scenario(reader.scenario(), str(reader.path / SCENARIO))
+    if scenario.foreign_application is not None:
+        reason = "its states are those of an application, which alone can prove them: `show` has its blocks and roots"
         raise ForeignStateError(f"{reader.path}: {reason}")
 
 

@@ -1,6 +1,6 @@
-"""The effect of each workload of a run: successful fires of its actors, or successful transactions."""
+"""The effect of each workload of a run: successful fires of its actors, successful transactions, or included ones."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from cluster.scenario.model import Scenario
 from cluster.workloads.planned import recurring_actors, sites_of
@@ -30,6 +30,13 @@ class WorkloadEffects:
         self._senders = {timed.digest: timed.workload for timed in submissions if timed.workload not in recurring}
         self.counts = {site.name: 0 for site, workload in sites_of(scenario) if workload.enabled}
         """By the name of each workload, in the scenario's order."""
+
+    def include(self, digests: Iterable[bytes]) -> None:
+        """Count the transactions of the next final block of an application, which alone knows their outcome."""
+        for digest in digests:
+            name = self._senders.get(digest, "")
+            if name in self.counts:
+                self.counts[name] += 1
 
     def add(self, executed: Executed) -> None:
         """Count the next final block."""

@@ -188,8 +188,8 @@ class RecordedHeight:
         return execute_in_run(self.reader, self.scenario, node, block.digest) or []
 
 
-def read_height(reader: RecordReader, height: int) -> RecordedHeight:
-    """Return a height of a record.
+def read_height(reader: RecordReader, height: int, *, is_foreign: bool = False) -> RecordedHeight:
+    """Return a height of a record; of the record of an application, which has final blocks alone, if `is_foreign`.
 
     Raises:
         CodeChangedError: Other code wrote the record, and this code cannot read it.
@@ -199,8 +199,9 @@ def read_height(reader: RecordReader, height: int) -> RecordedHeight:
     with naming_changed_code(reader):
         scenario = decode_scenario(reader.scenario(), str(reader.path / SCENARIO))
         genesis = load_genesis(reader.path)
-        tree = RecordedTree(reader, _genesis_digest(reader, genesis))
-        blocks, last = _blocks_at(reader, tree, height)
+        # The genesis block of an application has no blocks above it but the final block of height 1.
+        tree = RecordedTree(reader, b"" if is_foreign else _genesis_digest(reader, genesis))
+        blocks, last = _blocks_at(reader, tree, height, is_foreign=is_foreign)
         trace = HeightTrace(height)
         trace.read(reader)
         roots = roots_at(reader, height)
@@ -233,16 +234,20 @@ def _refuse_foreign(reader: RecordReader, scenario: Scenario, nodes: Iterable[in
         raise DamagedRecordError(reader.path, EVENTS, found)
 
 
-def _blocks_at(reader: RecordReader, tree: RecordedTree, height: int) -> tuple[list[RecordedBlock], int]:
+def _blocks_at(
+    reader: RecordReader, tree: RecordedTree, height: int, *, is_foreign: bool
+) -> tuple[list[RecordedBlock], int]:
     """Return the blocks of a height, and the last height of a record; raises ShowError."""
     last = 0
     found: list[RecordedBlock] = []
     for last, level in enumerate(tree.levels(), start=1):
         found = level if last == height else found
+    alone = "; of an application a record has final blocks alone, and `explain` tells of others" if is_foreign else ""
     if not last:
-        raise ShowError(f"{reader.path} has no blocks: the run ended before one was executed")
+        when = "before one was final" if is_foreign else "before one was executed"
+        raise ShowError(f"{reader.path} has no blocks: the run ended {when}{alone}")
     if not found:
-        raise ShowError(f"{reader.path} has no block at height {height}; it has heights 1 to {last}")
+        raise ShowError(f"{reader.path} has no block at height {height}; it has heights 1 to {last}{alone}")
     return found, last
 
 

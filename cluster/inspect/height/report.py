@@ -17,6 +17,7 @@ from cluster.inspect.height.recorded import RanBlock, RecordedHeight, ShowError,
 from cluster.inspect.height.rows import event_rows, receipt_words, transaction_rows
 from cluster.inspect.height.timers import timer_rows
 from cluster.inspect.height.tree import RecordedBlock
+from cluster.inspect.told_events import ToldEvents
 from cluster.live.replicas import mode_of
 from report.block_rows import (
     AbsentReplica,
@@ -31,33 +32,43 @@ from report.block_rows import (
     ReplicaExecution,
     ReplicaPart,
     RootLine,
+    ToldBlockRow,
+    ToldHeightReport,
 )
 from validators.consensus.registry import ENGINES
 from validators.events import DIVERGED
 
 
-def show_height(reader: RecordReader, height: int, *, replica: int | None = None, prefix: str = "") -> HeightReport:
-    """Return a height of a recorded run.
+def show_height(
+    reader: RecordReader,
+    height: int,
+    *,
+    replica: int | None = None,
+    prefix: str = "",
+    told: ToldEvents | None = None,
+) -> HeightReport:
+    """Return a height of a recorded run; of an application with its answers, as only it can execute a block.
 
     Args:
         reader: The record, finished or not.
         height: The height.
         replica: The replica whose execution is shown; None for a replica for which the block is final.
         prefix: The first digits of the shown block; empty for the final block, or the replica's.
+        told: The events that an application told.
 
     Raises:
         ShowError: The record has no such height, replica or block.
         CodeChangedError: Other code wrote the record, and this code cannot read it or executes it otherwise.
         DamagedRecordError: The record cannot be read.
     """
-    place = read_height(reader, height)
+    place = read_height(reader, height, is_foreign=told is not None)
     roots = _root_lines(place)
     replicas = place.scenario.replicas
     if replica is not None and not 0 <= replica < replicas:
         raise ShowError(f"{reader.path} has no replica {replica}; it has replicas 0 to {replicas - 1}")
     chosen = _chosen(place, replica, prefix)
-    block, comparison = (None, None) if chosen is None else _executed(place, chosen, replica)
-    return HeightReport(
+    block, comparison = (None, None) if chosen is None or told is not None else _executed(place, chosen, replica)
+    report = HeightReport(
         run=str(reader.path),
         scenario=on_one_line(reader.manifest.scenario),
         seed=reader.manifest.seed,
@@ -68,15 +79,29 @@ def show_height(reader: RecordReader, height: int, *, replica: int | None = None
         blocks=[_block_line(place, each) for each in place.blocks],
         is_agreed=_is_agreed(roots),
         roots=roots,
-        absent=[
-            AbsentReplica(replica=node, reason=_why_absent(place, node))
-            for node in range(replicas)
-            if not any(root.node == node for root in place.roots)
-        ],
+        absent=list(_absent(place)),
         replica=None if replica is None else _replica_part(place, replica),
         block=block,
         comparison=comparison,
         notes=[on_one_line(note) for note in place.notes],
+    )
+    if told is None:
+        return report
+    answer = None if chosen is None else _told(place, chosen, replica, told)
+    return ToldHeightReport(**msgspec.structs.asdict(report), told=answer)
+
+
+def _told(place: RecordedHeight, block: RecordedBlock, replica: int | None, told: ToldEvents) -> ToldBlockRow:
+    """Return a block of an application, with the answer of a replica."""
+    content, node = block.read(), place.executor_of(block) if replica is None else replica
+    root = place.root_of(node, block) or content.header.state_root
+    events = told.of(block.digest, root)
+    return ToldBlockRow(
+        header=msgspec.structs.replace(_header_row(place, block), policy="an application's"),
+        replica=node,
+        root=root.hex(),
+        transactions=[each.hex() for each in content.transactions],
+        events=None if events is None else [dict(event) for event in events],
     )
 
 
@@ -199,6 +224,13 @@ def _is_agreed(roots: Sequence[RootLine]) -> bool:
     final = dict.fromkeys(root.block for root in roots if root.is_final)
     pairs = dict.fromkeys((root.block, root.root) for root in roots)
     return len(final) <= 1 and len(pairs) == len(dict.fromkeys(block for block, _ in pairs))
+
+
+def _absent(place: RecordedHeight) -> Iterator[AbsentReplica]:
+    """Yield the replicas without a final block at the height."""
+    for node in range(place.scenario.replicas):
+        if not any(root.node == node for root in place.roots):
+            yield AbsentReplica(replica=node, reason=_why_absent(place, node))
 
 
 def _why_absent(place: RecordedHeight, node: int) -> str:

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from checker.applications import ApplicationFault, FaultKind
+from checker.coverage.application_points import ROAD_OF_CALL, STRUCK, ApplicationRule
+from cluster.outside.conversation import KeptBlock
 from cluster.outside.frames import Value
 from cluster.outside.home import ApplicationHome, ApplicationPlan
 from cluster.outside.hosting.again import AskedAgain
 from cluster.outside.hosting.calls import CallLog, CallRecord, CallStep, RecordedProcess, RecordingProcess
 from cluster.outside.hosting.own import OwnLayer
 from cluster.outside.layer import OutsideLayer
-from cluster.outside.life import ApplicationHost, AskedProcess
+from cluster.outside.life import ApplicationHost, AskedProcess, Exchange
 from cluster.outside.process import ApplicationLostError, ApplicationProcess, Launch
 from network.chance import Chance, below
-from scheduler import Reach
+from scheduler import CoveragePoint, Reach
 from validators.execution import ExecutionLayer, Genesis, Header, Transaction
 from validators.identity import TransactionVerifier
 from validators.mempool.pool import TransactionPool
@@ -38,6 +40,12 @@ HEIGHTS_KEPT: Final = 4_096
 
 STDERR_BYTES_KEPT: Final = 1024 * 1024
 
+_OF_DIRECTORIES: Final[Mapping[str, CoveragePoint]] = {
+    "copy": ApplicationRule.BRANCH_PROCESS,
+    "empty": ApplicationRule.DIRECTORY_EMPTIED,
+}
+"""The road that an action on directories shows."""
+
 
 class Ports(NamedTuple):
     """The connections from an application to its machine.
@@ -45,10 +53,12 @@ class Ports(NamedTuple):
     Attributes:
         reach: Observes a boundary of a replica's calls; raises if the power goes there.
         lose: Stops the machine of a lost application; returns the error to raise in its step.
+        note: Counts a coverage point that the application of a replica has reached.
     """
 
     reach: Callable[[int, Boundary], None]
     lose: Callable[[int, ApplicationLostError, Mapping[str, Value]], BaseException]
+    note: Callable[[int, CoveragePoint], None]
 
 
 @dataclass(slots=True)
@@ -75,6 +85,7 @@ class ReplicaHost(ApplicationHost):
     pool: TransactionPool | None = None
     processes: list[RecordingProcess] = field(default_factory=list)
     _heights: dict[bytes, int] = field(default_factory=dict)
+    _is_resumed: bool = False
 
     def begin(self, launch: Launch, directory: Path, build: str) -> AskedProcess:
         """Start a process in a directory, or take the next process of the record."""
@@ -88,19 +99,43 @@ class ReplicaHost(ApplicationHost):
         self.processes.append(RecordingProcess(process, directory, self.log, node=self.node, build=build))
         return self.processes[-1]
 
-    def before_call(self, fields: Mapping[str, Value]) -> None:
+    def before_call(self, asked: Exchange) -> None:
         """Note the height of a block; cut the power before a request is written, if the plan says so."""
+        fields = asked.fields
         if "header" in fields and "id" in fields:
             self._heights[cast("bytes", fields["id"])] = self.height_of(fields)
             if len(self._heights) > HEIGHTS_KEPT:
                 del self._heights[next(iter(self._heights))]
-        if self.ports is not None:
-            self.ports.reach(self.node, "before-call")
+        self._pass("before-call", f"before-{asked.call}")
 
-    def after_call(self) -> None:
+    def after_call(self, asked: Exchange) -> None:
         """Cut the power after an answer has arrived, if the plan says so."""
+        fields = asked.fields
+        if asked.call == "hello":
+            self._is_resumed = fields["resume"] is True
+        if fields.get("of", 1) == cast("int", fields.get("piece", 0)) + 1 or "piece" not in fields:
+            self._note_point(ROAD_OF_CALL.get(asked.call))
+        self._pass("after-call", f"after-{asked.call}")
+
+    def resume(self, kept: KeptBlock | None, height: int) -> None:
+        """Note the road of a process that comes back: at the last block, behind it, or without a block."""
+        if self._is_resumed and (kept is None or kept.height <= height):
+            is_behind = kept is not None and kept.height < height
+            at = ApplicationRule.RESUMED_BEHIND if is_behind else ApplicationRule.RESUMED_AT_LAST
+            self._note_point(ApplicationRule.RESUMED_EMPTY if kept is None else at)
+
+    def _pass(self, boundary: Boundary, label: str) -> None:
+        """Reach a boundary; note the point of the call if the power goes there."""
         if self.ports is not None:
-            self.ports.reach(self.node, "after-call")
+            try:
+                self.ports.reach(self.node, boundary)
+            except BaseException:
+                self._note_point(STRUCK.get(label))
+                raise
+
+    def _note_point(self, point: CoveragePoint | None) -> None:
+        if self.ports is not None and point is not None:
+            self.ports.note(self.node, point)
 
     def lose(self, error: ApplicationLostError, fields: Mapping[str, Value]) -> BaseException:
         """Stop the machine of a lost application."""
@@ -117,7 +152,11 @@ class ReplicaHost(ApplicationHost):
 
     def repeats(self, digest: bytes) -> bool:
         """Return whether this replica executes a block twice."""
-        return below(self.chance.draw("application-repeats", f"{self.node} {digest.hex()}", 0), REPEATED_ONE_IN) == 0
+        is_drawn = (
+            below(self.chance.draw("application-repeats", f"{self.node} {digest.hex()}", 0), REPEATED_ONE_IN) == 0
+        )
+        self._note_point(ApplicationRule.EXECUTED_TWICE if is_drawn else None)
+        return is_drawn
 
     def note_fault(self, kind: FaultKind, height: int, sentence: str, block: bytes = b"") -> None:
         """Note a wrong answer, for the checks; the cold replay reports wrong answers beside the run."""
@@ -130,6 +169,7 @@ class ReplicaHost(ApplicationHost):
     def note(self, what: str, *directories: Path) -> None:
         """Note an action on a directory."""
         self.log.steps_of(self.node).append(CallStep(what, names=tuple(each.name for each in directories)))
+        self._note_point(_OF_DIRECTORIES.get(what))
 
     def forget(self, digest: bytes, *, is_final: bool) -> None:
         """Take a transaction from the replica's pool, permanently if a final block holds it."""

@@ -3,22 +3,27 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 
 from checker.record.root import PROJECT_ROOT
+from checker.record.run_directory import RecordReader
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.shrink import Shrinker
-from cluster.cli.commands.campaigns.shrink import named_after
+from cluster.campaign.tasks import signature_of
+from cluster.cli.commands.campaigns.shrink import named_after, recorded_signature
 from cluster.cli.main import main
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.model import NetworkSection
 from cluster.swarm.generator import draw_scenario
+from tests.support.applications import bad_command, small_application_run
 from tests.support.bad_validators import make_slow_hearted
-from tests.support.cluster_runs import result_of
+from tests.support.cluster_runs import judge, result_of
+from tests.support.keystones import rest_in_soak
 from tests.support.mutation import WITH_CATALOGUE
 from validators.settings import ValidatorFactory
 
@@ -63,6 +68,29 @@ def test_the_application_stays_as_it_is():
 
     assert shrunk.application == scenario.application
     assert (shrunk.faults, shrunk.workload) == ({}, {})
+
+
+HANG = "safety: application: `execute`: no answer came in # ms"
+
+
+@pytest.mark.parametrize(("hangs_ms", "expected"), [(60_000, (10_000, 0)), (5_000, (10_000, 1))])
+def test_a_hang_is_waited_for_shortly_while_its_plan_shrinks(hangs_ms, expected):
+    """At the stated time it has to hang as well: a plan in which the application is only slow is another failure."""
+    scenario = load_scenario("application/reorg", (), f"{sys.executable} -c pass")
+    waits = []
+
+    def run(tasks):
+        for task in tasks:
+            candidate = decode_scenario(task.scenario, "candidate")
+            waits.append(candidate.application.call_timeout_ms)
+            hangs = candidate.application.call_timeout_ms < (60_000 if candidate.faults else hangs_ms)
+            yield task, SeedResult(task.seed, 1, "safety", HANG if hangs else "", "", "", 1)
+
+    shrunk = Shrinker(scenario, 0, HANG, run=run, jobs=1).shrink().scenario
+
+    assert (shrunk.application.call_timeout_ms, len(shrunk.faults)) == expected
+    assert waits.index(10_000) > 5
+    assert hangs_ms < 60_000 or waits.count(10_000) == 1
 
 
 def test_a_fault_that_only_an_early_stop_needs_goes():
@@ -213,6 +241,25 @@ def test_no_more_runs_are_made_than_are_allowed():
     shrunk = Shrinker(scenario, seed, "it", run=run_by(lambda each: len(each.faults) >= 2), jobs=1, runs_max=7).shrink()
 
     assert (shrunk.runs, shrunk.is_cut_off) == (7, True)
+
+
+@pytest.mark.parametrize("bug", rest_in_soak(["dies", "no-rollback", "forgets", "lies"], ["dies"]))
+def test_a_failure_of_an_application_shrinks_to_a_plan_of_it(tmp_path, capsys, monkeypatch, bug):
+    """From another folder too: the plan has the whole command."""
+    scenario = small_application_run(bad_command(bug))
+    directory = judge(scenario, runs=tmp_path / "runs").directory
+    signature = recorded_signature(RecordReader(directory))
+    out = tmp_path / "small.toml"
+    assert main(["shrink", str(directory), "--out", str(out), "--jobs", "1", "--limit", "3"]) == 0
+    said = capsys.readouterr()
+
+    assert f"it runs {shlex.join(bad_command(bug))}; --application runs another in its place" in said.out
+    assert re.search(r"run [123]: without (faults|workload) ", said.err)
+    monkeypatch.chdir("/")
+    shrunk = load_scenario(str(out))
+    assert shrunk.application == scenario.application
+    assert len(shrunk.faults) + len(shrunk.workload) < 2
+    assert signature_of(judge(shrunk).checks) == signature
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -334,6 +335,21 @@ def test_a_sweep_says_how_many_scripts_did_not_arrive():
     assert ("idle", "1 time a workload had no effect and 1 time a script did not arrive") in list(reach_lines(tally))
     scripts = sweep_as_json(tally, "swarm", Path("r.sqlite"), 1.0)["scripts"]
     assert scripts == {"half-joined": {"runs": 1, "idle": 0}, "rewinding": {"runs": 3, "idle": 1}}
+
+
+def test_a_sweep_says_how_many_roads_of_an_application_it_went():
+    tally = SweepTally(2)
+    tally.add(PASSED._replace(rules=(RuleHit("due-next", 3),)))
+    assert "application" not in dict(reach_lines(tally))["reached"]
+
+    tally = SweepTally(2)
+    tally.add(
+        PASSED._replace(rules=(RuleHit("chain-begun", 4), RuleHit("after-execute", 1), RuleHit("known-again", 9)))
+    )
+    said = dict(reach_lines(tally))["reached"]
+    assert re.fullmatch(
+        r"1 of 1\d\d points of rules and 2 of 38 roads and call boundaries of the application; .*", said
+    )
 
 
 def test_a_workload_without_effect_in_any_run_is_inconclusive():

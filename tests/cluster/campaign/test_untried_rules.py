@@ -31,3 +31,10 @@ def test_the_line_counts_what_the_page_lists():
     table = table_of("price-rose")
 
     assert untried_lines(table)[0].startswith(f"{len(untried_rules(table))} rules not reached;")
+
+
+def test_of_an_application_no_rule_of_our_own_chain_is_missed():
+    missed = {point.label for point in untried_rules(table_of("chain-begun", "known-again", "branch-dropped"))}
+
+    assert {"resumed-behind", "after-execute", "sent-again"} <= missed
+    assert not missed & {"nonce-spent", "pool-kept", "rewound"}

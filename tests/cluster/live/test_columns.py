@@ -8,7 +8,7 @@ from checker.record.root import PROJECT_ROOT
 from cluster.live.columns import LEGEND, ColumnLog
 from cluster.live.replicas import Replicas
 from cluster.scenario.load import load_scenario
-from faults.events import Crashed, FaultEdge
+from faults.events import ApplicationLost, Crashed, FaultEdge
 from network.events import Event, EventRouter
 from network.types import SUPERVISOR
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, Entered, Reported
@@ -63,6 +63,17 @@ def test_whoever_is_late_stands_on_a_line_of_its_own(log):
         "     1.000  # # . #  final 1 root 010101 due 0 dead 0",
         "     2.000  # # . #  final 2 root 010101 due 0 dead 0",
         "     2.500  . . # .  final 1 root 010101 due 0 dead 0",
+    ]
+
+
+def test_replicas_that_lose_their_application_at_one_block_share_a_line(log):
+    lost = [(1.0, SUPERVISOR, ApplicationLost(node, 9 + node, "execute", f"reason {node}", 5)) for node in (0, 2)]
+    crashed = [(1.0, SUPERVISOR, Crashed(node, 0)) for node in (0, 2)]
+
+    assert log(*lost, *crashed, (2.0, SUPERVISOR, ApplicationLost(1, 1, "hello", "no answer"))) == [
+        "     1.000  a . a .  application lost at execute of height 5",
+        "     1.000  x . x .  power lost",
+        "     2.000  . a . .  application lost at hello",
     ]
 
 

@@ -10,7 +10,7 @@ from cluster.live.replicas import Replicas
 from cluster.live.screen import LiveFigures, picture
 from cluster.runtime.progress import Progress
 from cluster.scenario.load import load_scenario
-from faults.events import Crashed, FaultEdge
+from faults.events import ApplicationLost, Crashed, FaultEdge, Restarted
 from network.events import Dropped, Event, EventRouter
 from network.types import SUPERVISOR
 from validators.events import BlockExecuted, Entered
@@ -70,6 +70,18 @@ def test_states_are_down_paused_and_cut_off(replicas):
 
     assert [replicas.state_of(state) for state in replicas.states] == ["up", "up", "cut off", "down"]
     assert "faults at work: split" in drawn(replicas)
+
+
+def test_a_lost_application_is_named_until_its_machine_starts_again(replicas):
+    lost = ApplicationLost(2, 7, "execute", "it ended", 5)
+    see(replicas, (SUPERVISOR, lost), (SUPERVISOR, Crashed(2, 0)), (SUPERVISOR, Crashed(1, 0)))
+    assert [replicas.state_of(state) for state in replicas.states] == ["up", "down", "app lost", "up"]
+    assert "app lost" in drawn(replicas)
+
+    see(replicas, (SUPERVISOR, Restarted(2)))
+    assert replicas.state_of(replicas.states[2]) == "up"
+    see(replicas, (SUPERVISOR, Crashed(2, 0)))
+    assert replicas.state_of(replicas.states[2]) == "down"
 
 
 def test_the_end_of_a_fault_restores_its_links(replicas):

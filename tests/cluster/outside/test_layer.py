@@ -105,8 +105,8 @@ class Offers(ApplicationHost):
     def __init__(self):
         self.offered = []
 
-    def before_call(self, fields):
-        self.offered += [fields["transactions"]] if "transactions" in fields else []
+    def before_call(self, asked):
+        self.offered += [asked.fields["transactions"]] if "transactions" in asked.fields else []
 
 
 class TestOffers:

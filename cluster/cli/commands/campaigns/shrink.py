@@ -1,6 +1,7 @@
 """The command `shrink`: the smallest scenario that goes wrong as a recorded run did, written for a person to read."""
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -114,7 +115,9 @@ def run_shrink(options: argparse.Namespace) -> int:
         print_json(_as_json(shrunk, signature, seed, out))
     else:
         repeat = run_command(str(out), seed, runs=runs, is_repeated=is_thorough)
-        _print(scenario, shrunk, signature, [f"written to {out}", f"repeat with: {repeat}"])
+        _print(
+            scenario, shrunk, signature, [f"written to {out}", *_application_lines(scenario), f"repeat with: {repeat}"]
+        )
     return 0
 
 
@@ -138,6 +141,13 @@ def _height_of(reader: RecordReader) -> int:
     decisive = deciding_check(reader.checks())
     height = dict(decisive.evidence).get("height") if decisive is not None else None
     return height if isinstance(height, int) else 0
+
+
+def _application_lines(scenario: Scenario) -> list[str]:
+    """Say which application the written scenario runs; none of a run without."""
+    if scenario.application is None:
+        return []
+    return [f"it runs {shlex.join(scenario.application.command)}; --application runs another in its place"]
 
 
 def _print(before: Scenario, shrunk: Shrunk, signature: str, where: Sequence[str]) -> None:

@@ -147,7 +147,8 @@ def _lines_of_diff(found: Diff, options: argparse.Namespace) -> Iterator[str]:
     if found.height is not None:
         yield f"first height that differs: {found.height}"
         yield from (f"{INDENT}{name}: A {pair[0]}, B {pair[1]}" for name, pair in found.block.items())
-        yield f"{INDENT}values that differ there: {found.keys_differing:,}"
+        if not found.notes:
+            yield f"{INDENT}values that differ there: {found.keys_differing:,}"
     else:
         yield "all blocks and roots are the same"
     for key in found.keys:

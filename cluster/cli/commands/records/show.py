@@ -9,7 +9,7 @@ import msgspec
 from checker.record.run_directory import RecordReader
 from cluster.cli.options import Parser, describe_command, print_json, print_lines
 from cluster.inspect.height.report import show_height
-from cluster.verdict.replay import refuse_foreign
+from cluster.inspect.told_events import told_events_of
 from report.block import height_lines
 
 
@@ -57,8 +57,8 @@ def _prefix(text: str) -> str:
 def run_show(options: argparse.Namespace) -> int:
     """Show a height of a run directory, and return 0."""
     reader = RecordReader(options.directory)
-    refuse_foreign(reader)
-    report = show_height(reader, options.height, replica=options.replica, prefix=options.block or "")
+    told = told_events_of(reader)
+    report = show_height(reader, options.height, replica=options.replica, prefix=options.block or "", told=told)
     if options.json:
         print_json(msgspec.to_builtins(report))
     else:
