@@ -78,7 +78,7 @@ class SettledFrame(msgspec.Struct, frozen=True, array_like=True, tag=3):
     height: int
 
 
-class EngineLife(msgspec.Struct, frozen=True, array_like=True):
+class EngineLife(msgspec.Struct, frozen=True, array_like=True, tag=6):
     """A life of a replica's engine: its number among the replica's lives, its arguments, its calls as in a record."""
 
     number: int
@@ -91,10 +91,9 @@ class EngineLife(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EnginesFrame(msgspec.Struct, frozen=True, array_like=True, tag=5):
-    """The calls of the consensus engines, when the run is over."""
+    """The run is over, and all lives of its consensus engines have been told."""
 
     engine: str
-    lives: tuple[EngineLife, ...]
 
 
 class ClosingFrame(msgspec.Struct, frozen=True, array_like=True, tag=4):
@@ -103,7 +102,7 @@ class ClosingFrame(msgspec.Struct, frozen=True, array_like=True, tag=4):
     values_at: tuple[int, ...]
 
 
-Frame: TypeAlias = OpeningFrame | ExecutedFrame | FinalFrame | SettledFrame | EnginesFrame | ClosingFrame
+Frame: TypeAlias = OpeningFrame | ExecutedFrame | FinalFrame | SettledFrame | EngineLife | EnginesFrame | ClosingFrame
 
 
 class JudgedRun(msgspec.Struct, frozen=True, array_like=True):
@@ -207,6 +206,8 @@ class _Judge:
         self._is_late = False
         self._chain: ReplayedChain
         self._values_at: tuple[int, ...] = ()
+        self._lives: list[int] = []
+        """The places of the engines' lives: one at a time is in memory."""
         self._consensus: tuple[Comparison, ...] | None = None
         self._decode = msgspec.msgpack.Decoder(Frame).decode
 
@@ -244,8 +245,10 @@ class _Judge:
                     pending.append(block)
                 case SettledFrame(height):
                     settled = height
-                case EnginesFrame(engine, lives):
-                    self._consensus = tuple(compare_lives(engine, map(_judged_life, lives)))
+                case EngineLife():
+                    self._lives.append(place)
+                case EnginesFrame(engine):
+                    self._consensus = tuple(compare_lives(engine, map(self._life_at, self._lives)))
                 case ClosingFrame(values_at):
                     self._values_at = values_at
                     self._chain.keep_values(values_at)
@@ -263,6 +266,12 @@ class _Judge:
         _, frame = next(self._read(place))
         assert isinstance(frame, ExecutedFrame), f"no executed block stands at {place}"
         return frame.record.block
+
+    def _life_at(self, place: int) -> JudgedLife:
+        _, life = next(self._read(place))
+        assert isinstance(life, EngineLife), f"no life of an engine stands at {place}"
+        arguments = calls.Life(life.me, life.public_keys, life.is_observer, life.genesis, life.config)
+        return JudgedLife(life.number, arguments, _timed(life.calls))
 
     def _told(self) -> Iterator[tuple[int, Frame]]:
         """Yield each frame with its place, as the run tells of them; wait for the run, and end with a run that died."""
@@ -287,13 +296,9 @@ class _Judge:
         return (frame.block for _, frame in self._read(0) if isinstance(frame, FinalFrame))
 
 
-def _judged_life(life: EngineLife) -> JudgedLife:
-    def timed_calls() -> Iterator[tuple[int, calls.Call]]:
-        for at_us, _, name, _, _, *fields in msgpack.Unpacker(BytesIO(life.calls), max_buffer_size=0):
-            yield at_us, calls.untagged([name, *fields])
-
-    arguments = calls.Life(life.me, life.public_keys, life.is_observer, life.genesis, life.config)
-    return JudgedLife(life.number, arguments, timed_calls())
+def _timed(encoded: bytes) -> Iterator[tuple[int, calls.Call]]:
+    for at_us, _, name, _, _, *fields in msgpack.Unpacker(BytesIO(encoded), max_buffer_size=0):
+        yield at_us, calls.untagged([name, *fields])
 
 
 def main(descriptor: int) -> int:

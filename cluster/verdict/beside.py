@@ -45,23 +45,22 @@ def judging_of(cluster: Cluster, monitor: Monitor, stack: ExitStack) -> JudgingP
     return judging
 
 
-def engines_of(context: RunContext) -> EnginesFrame | None:
-    """Return the calls of the engines that a run judges; None for an engine without a specification."""
+def tell_engines(judging: JudgingProcess, context: RunContext) -> None:
+    """Tell the judging process of the engines of a run that is over; nothing of an engine without a specification."""
     if context.engine not in SPECIFICATIONS:
-        return None
-    return EnginesFrame(
-        context.engine,
-        tuple(
-            EngineLife(
-                number,
-                life.life.me,
-                tuple(life.life.public_keys),
-                life.life.is_observer,
-                life.life.genesis,
-                dict(life.life.config),
-                encoded_calls(life, number, len(life.kept)),
+        return
+    for _, lives in sorted(context.engine_calls.items()):
+        for number, life in enumerate(lives, 1):
+            # One at a time: the calls of a long run are its greatest part.
+            judging.send(
+                EngineLife(
+                    number,
+                    life.life.me,
+                    tuple(life.life.public_keys),
+                    life.life.is_observer,
+                    life.life.genesis,
+                    dict(life.life.config),
+                    encoded_calls(life, number, len(life.kept)),
+                )
             )
-            for _, lives in sorted(context.engine_calls.items())
-            for number, life in enumerate(lives, 1)
-        ),
-    )
+    judging.send(EnginesFrame(context.engine))

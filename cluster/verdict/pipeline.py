@@ -34,7 +34,7 @@ from cluster.runtime.failures import AT_FAILURE, BY_PLUGIN
 from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
-from cluster.verdict.beside import COLD_HASH_SEED, engines_of, judging_of
+from cluster.verdict.beside import COLD_HASH_SEED, judging_of, tell_engines
 from cluster.verdict.executions import AnsweringWitness, RunWitness, hooks_of
 from cluster.verdict.facts import derived_of, read_back_of
 from cluster.verdict.figures import figures_of, recoveries_of, replica_modes_of, row_of, slowed_of, work_of
@@ -287,9 +287,9 @@ class _Steps:
 
     def _finish(self, run: ClusterRun, record: Path) -> list[CheckResult]:
         """Read back what is left of the run, and return the results of all checks."""
-        if self.judges is not None and (engines := engines_of(self.monitor.context)) is not None:
+        if self.judges is not None:
             # Before reading back, which goes on meanwhile.
-            self.judges.send(engines)
+            tell_engines(self.judges, self.monitor.context)
         self.progress.note("reading back what every validator holds")
         derived = derived_of(run)
         readbacks, unreadable = read_back_of(run)

@@ -28,7 +28,7 @@ SCENARIO_TEXTS = {
 
 OTHER_TEXTS = {
     *("run --set", "sweep --set", "check --set", "scenarios --set", "reorgs --set", "study --set"),
-    *("run --application", "sweep --application"),
+    *("run --application", "sweep --application", "run --build", "sweep --build"),
     *("faults name", "faults --plugin", "workloads name", "workloads --plugin", "checks name", "checks --plugin"),
     *("docs name", "new name", "prove key", "application target", "reorgs --application"),
     *("fixtures --policy", "fixtures --case"),

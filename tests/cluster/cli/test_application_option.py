@@ -15,7 +15,7 @@ from cluster.scenario.load import SCENARIO_DIRECTORY, decode_scenario, load_scen
 from cluster.scenario.messages import ScenarioError
 
 LEDGER = f"{sys.executable} {EXAMPLES / 'python' / 'ledger.py'}"
-NEUTRAL = ["application/outage", "application/partition", "application/reorg"]
+NEUTRAL = ["application/outage", "application/partition", "application/reorg", "application/upgrade"]
 
 
 def refused(capsys, *arguments):
@@ -101,6 +101,15 @@ class TestOption:
             words = shlex.split(line)
             assert words[words.index("--application") + 1] == text
         assert "--application" not in run._repeat_command(options_of(run, "calm"))
+
+    def test_the_command_that_repeats_a_run_has_its_builds(self):
+        builds = ("--build", "new=node 'next ledger.mjs'", "--build", "other=./other")
+        ran = run._repeat_command(options_of(run, "application/upgrade", *builds))
+        swept = sweep.command_of(options_of(sweep, "application/upgrade", *builds), 7)
+
+        for line in (ran, swept):
+            words = shlex.split(line)
+            assert [words[at + 1] for at, word in enumerate(words) if word == "--build"] == [*builds[1::2]]
 
 
 class TestSweep:
