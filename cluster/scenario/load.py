@@ -22,7 +22,7 @@ from cluster.scenario.model import ENGINE_FORMS, Scenario, scenario_type, stated
 from cluster.scenario.plugins import PluginError, load_plugins
 from cluster.scenario.rules import check_scenario, unused_times
 from cluster.scenario.sections.chain import ChainSection, parameters_section
-from cluster.scenario.sections.commands import APPLICATION_OPTION, place_commands, recorded_path, with_programs
+from cluster.scenario.sections.commands import place_commands, recorded_path, with_programs
 from cluster.scenario.toml_file import BYTES_MAX, UnreadableError, parse_toml, read_toml
 from cluster.workloads.opaque import Lines
 from faults import PlanError, resolve_validators
@@ -75,7 +75,7 @@ def load_scenario(
     place_commands(raw, path, application, builds)
     # A second time: a setting may state an old value.
     scenario = convert_scenario(with_new_names(raw, report_once), str(path))
-    return with_programs(_with_files(scenario, path), str(path) if application is None else APPLICATION_OPTION)
+    return with_programs(_with_files(scenario, path), path, application, builds)
 
 
 def head_comment(reference: str) -> str:

@@ -55,7 +55,9 @@ def place_commands(raw: dict[str, Any], path: Path, application: str | None, bui
         name, is_named, command = each.partition("=")
         if not is_named or not name:
             raise ScenarioError(f"{BUILD_OPTION} {each!r}", "is not of the form NAME=COMMAND")
-        section = raw.setdefault("application", {})
+        section = raw.get("application")
+        if section is None:
+            raise ScenarioError(f"{BUILD_OPTION} {each!r}", "is a build of no application: name one by --application")
         if isinstance(section, dict) and isinstance(further := section.setdefault("builds", {}), dict):
             _place(further.setdefault(name, {}), command, f"{BUILD_OPTION} {name}=")
 
@@ -98,29 +100,34 @@ def recorded_path(path: Path) -> str:
         raise ScenarioError(repr(str(path)), "a record cannot hold this path, whose name is no UTF-8") from None
 
 
-def with_programs(scenario: "Scenario", place: str) -> "Scenario":
+def with_programs(scenario: "Scenario", path: Path, application: str | None, builds: Sequence[str]) -> "Scenario":
     """Return a scenario whose application and builds have the absolute paths of their programs.
 
     Args:
         scenario: The scenario.
-        place: The file or the option that names the application, for an error.
+        path: Its file.
+        application: The command line's application, if any.
+        builds: The command line's builds, as NAME=COMMAND.
 
     Raises:
         ScenarioError: A program or a folder does not exist.
     """
-    application = scenario.application
-    if application is None or not application.command:
+    section = scenario.application
+    if section is None or not section.command:
         return scenario
+    options = {each.partition("=")[0]: f"{BUILD_OPTION} {each}" for each in builds}
+    options |= {} if application is None else {MAIN: APPLICATION_OPTION}
     placed: dict[str, tuple[str, ...]] = {}
-    for build in application.all_builds:
+    for build in section.all_builds:
         if build.command:
             key = "application" if build.name == MAIN else f"application.builds.{build.name}"
-            placed[build.name] = _program_of(list(build.command), Path(build.folder), f"{place}", key)
-    builds: dict[str, BuildSection] = {
-        name: msgspec.structs.replace(each, command=placed.get(name, ())) for name, each in application.builds.items()
+            place = options.get(build.name, str(path))
+            placed[build.name] = _program_of(list(build.command), Path(build.folder), place, key)
+    further: dict[str, BuildSection] = {
+        name: msgspec.structs.replace(each, command=placed.get(name, ())) for name, each in section.builds.items()
     }
-    application = msgspec.structs.replace(application, command=placed[MAIN], builds=builds)
-    return msgspec.structs.replace(scenario, application=application)
+    section = msgspec.structs.replace(section, command=placed[MAIN], builds=further)
+    return msgspec.structs.replace(scenario, application=section)
 
 
 def _program_of(command: list[str], folder: Path, place: str, key: str) -> tuple[str, ...]:

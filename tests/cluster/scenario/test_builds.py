@@ -130,10 +130,17 @@ def test_a_build_needs_an_application(tmp_path):
         ("=./other", "--build '=./other': is not of the form NAME=COMMAND"),
         ("other='", "is no command: No closing quotation"),
         ("other= ", "names no program"),
+        ("other=./none", "--build other=./none: application.builds.other.command: there is no program"),
     ],
 )
 def test_an_option_that_names_no_build_is_refused(write, option, reason):
     assert reason in refusal(write(OTHER), builds=(option,))
+
+
+def test_a_build_of_no_application_is_refused():
+    assert "--build 'new=./new': is a build of no application: name one by --application" in refusal(
+        "calm", builds=("new=./new",)
+    )
 
 
 def test_a_build_without_a_program_is_named_by_the_option():
