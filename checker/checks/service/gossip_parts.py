@@ -94,7 +94,8 @@ class GossipParts:
     def send(self, node: NodeId, at_us: Micros, sent: Sent) -> None:
         """Note a message with transactions that leaves: a part, or a client's transaction."""
         rounds, turn = self._rounds.get(node), self._turn(node, at_us)
-        if rounds is not None and turn is not None:
+        # A client's transaction goes to observers too, which never get a part.
+        if rounds is not None and turn is not None and sent.destination < self._validators:
             turn.receivers[sent.destination] = turn.receivers.get(sent.destination, 0) + 1
             if (sent.destination, sent.checksum) == (rounds.peer, turn.checksum):
                 turn.is_sent = True

@@ -234,3 +234,16 @@ def test_the_content_of_a_part_is_known_by_its_checksum():
 
     assert list(run.parts.content(checksum)) == list(run.pool)
     assert list(run.parts.content(b"other")) == []
+
+
+def test_a_transaction_that_goes_to_observers_too_is_no_part():
+    """A client's transaction comes in the instant of a timer at which nothing waited."""
+    run = Run({})
+    run.all = list(pool_of(1).values())
+    run.elapse()
+    for peer in (0, 1, 3, 4, 5):
+        run.send(peer, 0)
+    run.pool = {each.digest: each for each in run.all}
+    run.part(3, 0)
+
+    assert not run.has_failed
