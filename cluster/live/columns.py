@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from checker.checks.expected_reports import EVIDENCE
 from checker.record.program import program_name
 from cluster.live.replicas import Replicas, short_root
-from faults.events import ApplicationLost, Crashed, FaultEdge, Healed, Restarted, Tampered
+from faults.events import ApplicationLost, ApplicationReplaced, Crashed, FaultEdge, Healed, Restarted, Tampered
 from network.events import Event, Handlers
 from network.types import MILLISECOND_US
 from validators.events import (
@@ -47,6 +47,7 @@ LEGEND: Final = {
     "u": "rewound an applied block",
     "^": "read its disk and serves",
     "a": "lost its application",
+    "n": "runs another build of its application",
     "x": "lost its power",
     "+": "got its power back",
     "h": "halted",
@@ -117,6 +118,7 @@ class ColumnLog:
             FaultEdge: lambda event, body: self.say(event.at_us, f"fault {body.fault} {body.edge}"),
             Healed: lambda event, _body: self.say(event.at_us, "healed: no fault is at work any more"),
             ApplicationLost: lambda event, body: self._note(event, body.machine, ("a", _loss_words(body))),
+            ApplicationReplaced: lambda event, body: self._note(event, body.machine, ("n", f"build {body.build}")),
             Crashed: lambda event, body: self._note(event, body.machine, ("x", "power lost")),
             Restarted: lambda event, body: self._note(event, body.machine, ("+", "power back")),
             **dict.fromkeys(NOTICES, self._notice),

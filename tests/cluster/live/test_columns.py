@@ -8,7 +8,7 @@ from checker.record.root import PROJECT_ROOT
 from cluster.live.columns import LEGEND, ColumnLog
 from cluster.live.replicas import Replicas
 from cluster.scenario.load import load_scenario
-from faults.events import ApplicationLost, Crashed, FaultEdge
+from faults.events import ApplicationLost, ApplicationReplaced, Crashed, FaultEdge
 from network.events import Event, EventRouter
 from network.types import SUPERVISOR
 from validators.events import BlockExecuted, BlockFinalized, BlockRolledBack, Entered, Reported
@@ -75,6 +75,12 @@ def test_replicas_that_lose_their_application_at_one_block_share_a_line(log):
         "     1.000  x . x .  power lost",
         "     2.000  . a . .  application lost at hello",
     ]
+
+
+def test_replicas_that_change_their_build_share_a_line(log):
+    replaced = [(1.0, SUPERVISOR, ApplicationReplaced(node, "new")) for node in (0, 2)]
+
+    assert log(*replaced) == ["     1.000  n . n .  build new"]
 
 
 def test_the_times_of_the_log_never_go_back(log):
