@@ -4,7 +4,10 @@ from typing import Any
 
 PAGES = {
     "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
-    "How to": ("campaigns", "studies", "tools", "exports", "replicas", "application", "fixtures", "extend/README"),
+    "How to": (
+        *("campaigns", "studies", "tools", "exports", "replicas", "application", "upgrade", "fixtures"),
+        "extend/README",
+    ),
     "Reference": ("commands", "reference", "study-keys", "faults", "workloads", "events", "invariants", "mutants"),
     "The chain": ("chain", "programs", "state", "storage", "rules"),
     "The policies": ("spec", "gba-auction", "bias-auction", "scheduled-transactions"),

@@ -91,6 +91,8 @@ class RunWorld:
         """By block above the rules of a build, the replicas with this build that executed it as its header says."""
         self.left_behind: dict[NodeId, int] = {}
         """By replica with an outdated build of the application, the height at which it first differed from a newer."""
+        self.strayed: dict[NodeId, None] = {}
+        """Replicas that were left behind at any time: their votes meanwhile are unknown here."""
 
     @property
     def handlers(self) -> Handlers:
@@ -116,9 +118,11 @@ class RunWorld:
     @property
     def upgrades(self) -> Handlers:
         """Builds of an application, and the replicas that an upgrade leaves behind: nobody judges them any more."""
-        if all(self._builds.outdated_from(build) is None for build in self._builds.differ_from):
+        if not self._builds.named:
             return {}
-        return {ApplicationReplaced: self._replace, BlockExecuted: self._fall_behind}
+        replaced: Handlers = {ApplicationReplaced: self._replace}
+        may_differ = any(self._builds.outdated_from(build) is not None for build in self._builds.differ_from)
+        return {**replaced, BlockExecuted: self._fall_behind} if may_differ else replaced
 
     def life(self, node: NodeId) -> Life | None:
         """Return the life of a replica that serves, None before its start and after its end."""
@@ -207,7 +211,7 @@ class RunWorld:
         # One of them differs: the outdated replica that refuses the block, or those with whose roots it was made.
         for behind in [node] if self.is_outdated(node, height) else list(taken) if differs else []:
             if behind not in self.left_behind and self.is_outdated(behind, height):
-                self.left_behind[behind] = height
+                self.left_behind[behind], self.strayed[behind] = height, None
                 self.outages.append(PlannedFault("application", event.at_us, NEVER_US, (behind,)))
 
     def _halt(self, event: Event, _halted: Halted) -> None:

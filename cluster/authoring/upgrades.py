@@ -6,6 +6,7 @@ from typing import Final
 from cluster.scenario.sections.application import MAIN
 from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
 from network.draw import Draw
+from validators.consensus.quorum import faults_of
 
 BACK_PERCENT: Final = 30
 """Percentage of seeds in which the validators go back to the first build."""
@@ -27,7 +28,10 @@ def draw_upgrade(
         differ_from: By build the height from which it may differ, if the scenario states one.
     """
     build = draw.one_of("upgrade.build", builds)
-    count = draw.one_of("upgrade.count", (1, validators - 1, validators, validators))
+    from_height, faulty_max = differ_from.get(build, 0), faults_of(validators)
+    # Where rules change, a quorum has to follow: at most f validators stay with the first build, or go back to it.
+    least = validators - faulty_max if from_height else 1
+    count = draw.one_of("upgrade.count", (least, max(least, validators - 1), validators, validators))
     order = draw.some_of("upgrade.validators", range(validators), count)
     every_ms = draw.one_of("upgrade.every_ms", (0, 300, _TURN_MAX_MS))
     at_ms = draw.between("upgrade.at_ms", FAULTS_FROM_MS, FAULTS_UNTIL_MS // 2 - 1_500)
@@ -39,11 +43,12 @@ def draw_upgrade(
         "at_ms": at_ms,
         "restart_ms": at_ms + down_ms,
         "every_ms": every_ms,
-        "from_height": differ_from.get(build, 0),
+        "from_height": from_height,
     }
+    returning = order[: faulty_max - (validators - count)] if from_height else order
     earliest_ms, latest_ms = at_ms + down_ms + count * every_ms + 1, FAULTS_UNTIL_MS - _DOWN_MS[1]
-    if earliest_ms > latest_ms or not draw.chance("upgrade.goes_back", BACK_PERCENT):
+    if not returning or earliest_ms > latest_ms or not draw.chance("upgrade.goes_back", BACK_PERCENT):
         return {"upgrade": upgrade}
     back_ms = draw.between("upgrade.back_ms", earliest_ms, latest_ms)
-    back = {**upgrade, "build": MAIN, "at_ms": back_ms, "restart_ms": back_ms + down_ms, "from_height": 0}
-    return {"upgrade": upgrade, "back": back}
+    back = {**upgrade, "build": MAIN, "validators": returning, "from_height": 0}
+    return {"upgrade": upgrade, "back": {**back, "at_ms": back_ms, "restart_ms": back_ms + down_ms}}

@@ -89,7 +89,10 @@ SILENT = {
     "silent-version": VERSION,
     "no-entries": (*VERSION, '"restore", "entries", "describe"', '"restore"'),
 }
-"""Differences that no script sees: replica 2 stands for another build, or only a restarted replica differs."""
+"""Silent differences: replica 2 stands for another build, or only a restarted replica differs.
+
+The script of `application check` finds `stale-resume` alone, because it asks a single build.
+"""
 
 SOUND = {
     "forward": (ANSWER, ANSWER + FORWARD),

@@ -28,7 +28,8 @@ SCENARIO_TEXTS = {
 
 OTHER_TEXTS = {
     *("run --set", "sweep --set", "check --set", "scenarios --set", "reorgs --set", "study --set"),
-    *("run --application", "sweep --application", "run --build", "sweep --build"),
+    *("run --application", "sweep --application", "check --application"),
+    *("run --build", "sweep --build", "check --build"),
     *("faults name", "faults --plugin", "workloads name", "workloads --plugin", "checks name", "checks --plugin"),
     *("docs name", "new name", "prove key", "application target", "reorgs --application"),
     *("fixtures --policy", "fixtures --case"),

@@ -15,8 +15,9 @@ from cluster.campaign.tasks import signature_of
 from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
 from cluster.verdict.pipeline import run_pipeline
-from tests.support.applications import bad_command, small_application_run
+from tests.support.applications import LEDGER, bad_command, small_application_run
 from tests.support.golden_console import printed
+from tests.support.upgrades import next_of
 
 FOLDER = PROJECT_ROOT / "tests" / "cluster" / "outside" / "explain" / "golden"
 
@@ -50,8 +51,9 @@ EXPLAINED = {
     "late-path": DUE_TOGETHER,
     "silent-version": (),
     "no-entries": (),
+    "two-builds": (*DUE_TOGETHER, 'validators.2.application={build="new"}'),
 }
-"""By the name of the bug, what is changed in the small run."""
+"""By the name of the bug, what is changed in the small run; the ledgers of `two-builds` are sound by themselves."""
 
 _DIGITS = re.compile(r"\b[0-9a-f]{12,}\b")
 _END = re.compile(r"^run it again.*|^hold the record against.*", re.MULTILINE | re.DOTALL)
@@ -61,8 +63,8 @@ _MASKED = {"hash-order": (_DIGITS,)}
 @cache
 def explained(name):
     """Return a bug's report, and the page that shows it."""
-    scenario = small_application_run(bad_command(name), *EXPLAINED[name])
     with tempfile.TemporaryDirectory() as folder:
+        scenario = _scenario_of(name, Path(folder))
         with LiveProgress(title=name, is_quiet=True) as progress:
             result = run_pipeline(
                 scenario, 0, runs=Path(folder), progress=progress, explains=ExecutionWitness(), has_page=False
@@ -75,6 +77,14 @@ def explained(name):
     for pattern in _MASKED.get(name, ()):
         text = pattern.sub("<masked>", text)
     return text, page
+
+
+def _scenario_of(name, folder):
+    if name != "two-builds":
+        return small_application_run(bad_command(name), *EXPLAINED[name])
+    # A path in the text would name this folder, which no second run has.
+    new = next_of("python", folder, height=8)
+    return small_application_run(LEDGER, f"application.builds.new.command={new}", *EXPLAINED[name])
 
 
 if __name__ == "__main__":

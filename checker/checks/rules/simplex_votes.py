@@ -171,6 +171,10 @@ class Certificates(Check):
             certificates=len(self._payloads),
         )
 
+    def _is_followed(self, node: int) -> bool:
+        """Return whether the check sees all votes of a validator."""
+        return node in self._honest and node not in self.run.world.strayed
+
     def _judge_signers(self, holder: int, certificate: CertificateHeld) -> None:
         place = f"{certificate.certificate} of view {certificate.view} held by validator {holder}"
         signers = dict.fromkeys(certificate.signers)
@@ -185,7 +189,7 @@ class Certificates(Check):
         silent = [
             signer
             for signer in known
-            if signer != holder and signer in self._honest and (signer, vote, certificate.payload) not in self._votes
+            if signer != holder and self._is_followed(signer) and (signer, vote, certificate.payload) not in self._votes
         ]
         if silent:
             self.tally.fail(

@@ -76,10 +76,10 @@ def explain_application(explanation: Explanation, run: ExplainedRun) -> Explanat
         return explain_timer(explanation, calls)
     if explanation.check == "application-lives" or evidence.get("fault") == "crashes-on-block":
         return explain_loss(explanation, calls)
+    if evidence.get("fault") == "kept-block" and explanation.summary.startswith("the application kept"):
+        return explain_loss(explanation, calls)
     with tempfile.TemporaryDirectory(prefix="stampede-explain-") as folder:
         found = _Difference(calls, run, Path(folder)).explain(explanation)
-    if found is None and evidence.get("fault") == "kept-block":
-        return explain_loss(explanation, calls)
     return explanation if found is None else found
 
 

@@ -114,7 +114,12 @@ def find_cause(calls: ReadCalls, id_: bytes, right: Side, wrong: Side) -> FoundC
             return FoundCause("not deterministic", sentence)
     if _payload_of(calls, right.answer) != _payload_of(calls, wrong.answer):
         return FoundCause("input", "the payloads of the block differ")
-    if right.is_elsewhere != wrong.is_elsewhere and right.is_straight and wrong.is_straight:
+    if (
+        right.build == wrong.build
+        and right.is_elsewhere != wrong.is_elsewhere
+        and right.is_straight
+        and wrong.is_straight
+    ):
         what = " and ".join(wrong.blamed or right.blamed) or "hash seed or time zone"
         return FoundCause("not deterministic", f"another {what} changes the answer")
     for side in (right, wrong):

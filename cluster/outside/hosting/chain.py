@@ -12,7 +12,7 @@ from checker.record.run_directory import read_blocks
 from cluster.outside.answers import Event
 from cluster.outside.blocks import NO_SUMMARY, OutsideBlock
 from cluster.outside.frames import Value
-from cluster.outside.home import ApplicationHome, ScratchHome
+from cluster.outside.home import ApplicationHome, ForgottenBlockError, ScratchHome
 from cluster.outside.layer import OutsideLayer, WrongAnswerError
 from cluster.outside.process import ApplicationLostError
 from validators.execution import BlockSummary, Genesis, InvalidBlockError
@@ -107,6 +107,6 @@ def replay_cold(home: ScratchHome, genesis: Genesis, record: Path) -> ColdReplay
             blocks = (decode_block(each.block) for each in read_blocks(record))
             # One by one: the heights before an error are a part of the result.
             roots.extend(made.root for made in execute_final(home, genesis, blocks))
-        except (ApplicationLostError, InvalidBlockError, WrongAnswerError) as error:
+        except (ApplicationLostError, ForgottenBlockError, InvalidBlockError, WrongAnswerError) as error:
             return ColdReplay(roots=tuple(roots), values={}, error=f"height {len(roots)}: {error}")
     return ColdReplay(roots=tuple(roots), values={})

@@ -7,7 +7,16 @@ import msgspec
 
 from cluster.authoring.fault_levels import with_faults
 from cluster.cli.listing import folded
-from cluster.cli.options import Parser, add_faults, add_settings, describe_command, parse_seed, print_json, print_lines
+from cluster.cli.options import (
+    Parser,
+    add_application,
+    add_faults,
+    add_settings,
+    describe_command,
+    parse_seed,
+    print_json,
+    print_lines,
+)
 from cluster.scenario.cost import cost_warnings, estimate_cost, guesses_of, refuse_impossible
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
@@ -59,13 +68,15 @@ def fill_parser(parser: Parser) -> None:
     )
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario's name, or a path to a .toml file")
     add_settings(parser)
+    add_application(parser)
     add_faults(parser)
     parser.add_argument("--seed", type=parse_seed, default=0, help="with --faults: which run (default 0)")
 
 
 def check(options: argparse.Namespace) -> int:
     """Explain a plan and return 0; a plan that costs too much is bad input."""
-    scenario = with_faults(load_scenario(options.scenario, options.settings), options.faults, options.seed)
+    scenario = load_scenario(options.scenario, options.settings, options.application, options.builds)
+    scenario = with_faults(scenario, options.faults, options.seed)
     explained, cost = explain_plan(scenario), estimate_cost(scenario)
     refuse_impossible(scenario, cost)
     joint = list(joint_consequences(scenario.faults.values(), scenario.electorate))
