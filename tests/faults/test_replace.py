@@ -48,6 +48,15 @@ def test_a_drawn_upgrade_is_sound_and_goes_back_in_some_seeds(validators):
     assert len({json.dumps(each) for each in drawn}) > 50
 
 
+def test_where_rules_change_a_quorum_follows():
+    """With more than f validators on the old build a drawn run could only stand still."""
+    for seed in range(80):
+        drawn = draw_upgrade(Draw(seed), ["new"], 7, {"new": 20})
+        staying = {*range(7)} - {*drawn["upgrade"]["validators"]}
+
+        assert len(staying | {*drawn.get("back", {}).get("validators", ())}) <= 2
+
+
 def test_the_levels_draw_it_where_a_scenario_names_two_builds():
     two = load_scenario("application/upgrade", ("faults.upgrade.from_height=20",))
     one = load_scenario("application/outage")

@@ -91,7 +91,7 @@ class TestUpgrades:
         events = executed(0, NEW, height=6), executed(2, NEW, "diverged", 6)
 
         assert self.world(*events).left_behind == {}
-        assert self.world(*events, differ_from={"old": 0, "new": 0}).upgrades == {}
+        assert self.world(*events, differ_from={"old": 0, "new": 0}).left_behind == {}
 
     def test_a_replica_with_the_newer_build_is_judged_again(self):
         events = executed(0, NEW), executed(2, NEW, "diverged")
@@ -110,6 +110,16 @@ class TestUpgrades:
 
         (result,) = suite.finish(RunEnd())
         assert (result.status, result.compared) == ("passed", 1)
+
+    def test_a_build_that_may_never_differ_is_followed_too(self):
+        replaced = Event(60, SUPERVISOR, ApplicationReplaced(2, "new"))
+
+        assert self.world(replaced, differ_from={"old": 0, "new": 0}).named(2) == "validator 2 (build new)"
+
+    def test_votes_of_a_replica_that_was_behind_are_unknown(self):
+        replaced = Event(60, SUPERVISOR, ApplicationReplaced(2, "new"))
+
+        assert list(self.world(executed(0, NEW), executed(2, NEW, "diverged"), replaced).strayed) == [2]
 
     def test_replicas_are_named_with_their_builds(self):
         assert self.world().named(2) == "validator 2 (build old)"

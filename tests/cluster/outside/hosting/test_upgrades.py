@@ -1,5 +1,6 @@
 """An application changes to its next version under consensus: in four ways, four kinds of weather, three languages."""
 
+import re
 import sys
 from itertools import product
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from checker.record.run_directory import RecordReader
+from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
 from cluster.outside.hosting.live import ask_live
 from cluster.verdict.determinism import compare_with_repeat
@@ -65,6 +67,22 @@ def test_more_than_f_outdated_validators_fail_the_run(tmp_path):
     result = run(upgrade_of("python", "all-at-once", "calm", tmp_path, *some))
 
     assert "; f = 1" in summaries(result, "failed")["application-lives"]
+    assert result.verdict == "liveness"
+
+
+def test_a_build_that_reads_the_old_directory_otherwise_is_named(tmp_path):
+    """It says at its start that it kept another root: a failure of the build, and none of the test bed."""
+    source, old = Path(LEDGER[1]).read_text(encoding="utf-8"), '"root": root_of(kept["state"])}'
+    assert source.count(old) == 1
+    (tmp_path / "ledger.py").write_text(source.replace(old, '"root": "00" * 32}'))
+    builds = f"application.builds.new.command={[sys.executable, str(tmp_path / 'ledger.py')]}"
+    upgrade = 'faults={up={kind="replace",build="new",validators=[1],at_ms=4_500,restart_ms=5_000}}'
+    result = run(small_application_run(LEDGER, builds, upgrade), explains=ExecutionWitness())
+
+    assert re.search(
+        r"^the application kept height \d with root 000000000000", summaries(result, "failed")["application"]
+    )
+    assert "kept" in " ".join(result.answer)
 
 
 def mixed(folder, *settings):
