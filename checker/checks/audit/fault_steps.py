@@ -236,6 +236,12 @@ def _outage(fault: AuditedFault, plain: Plain) -> Steps:
         yield PlannedStep(stop.at_us + place * every_us, "stop", partial(give, fault.name, nodes=group))
 
 
+def _replace(fault: AuditedFault, plain: Plain) -> Steps:
+    for turn, node in enumerate(plain["validators"]):
+        delay_ms = turn * plain["every_ms"]
+        yield from fault.outage((plain["at_ms"] + delay_ms, plain["restart_ms"] + delay_ms), (node,))
+
+
 def _restart_storm(fault: AuditedFault, plain: Plain) -> Steps:
     hit = tuple(plain["validators"]) or tuple(range(fault.nodes))
 
@@ -335,6 +341,7 @@ _KINDS: Final[dict[str, Callable[[AuditedFault, Plain], Steps]]] = {
     "isolate-leader": _isolate_leader,
     **dict.fromkeys(("crash", "wipe", "blackout"), _outage),
     "restart-storm": _restart_storm,
+    "replace": _replace,
     "crash-at-boundary": _crash_at_boundary,
     "pause": _pause,
     **dict.fromkeys(("slow", "slow-disk"), _slow),

@@ -106,7 +106,13 @@ def test_results_that_nobody_waits_for_are_not_those_of_the_next_tasks():
 
 def test_a_seed_under_way_comes_with_its_command_where_there_is_one(tmp_path):
     options = argparse.Namespace(
-        application=None, swarm=True, corpus=tmp_path, faults=None, settings=["run.until_height=3"], runs=RUNS
+        application=None,
+        builds=[],
+        swarm=True,
+        corpus=tmp_path,
+        faults=None,
+        settings=["run.until_height=3"],
+        runs=RUNS,
     )
 
     assert under_way_line(8, options).endswith("; run it with: " + command_of(options, 8))
@@ -135,6 +141,7 @@ def test_what_repeats_a_seed_says_all_that_it_needs(tmp_path):
     """Settings, where the run goes, and the comparison that found it not deterministic."""
     options = argparse.Namespace(
         application=None,
+        builds=[],
         swarm=False,
         scenario="calm",
         corpus=None,

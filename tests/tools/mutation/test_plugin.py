@@ -46,7 +46,8 @@ def test_the_entry_points_are_the_mutants_of_the_files():
 
 def test_about_twenty_mutants_teach_each_cause_and_each_area():
     assert 15 <= len(TEACHING) <= 25
-    assert {each.cause for each in TEACHING.values()} == {*Cause.__args__, None}
+    # Our own engine has one answer to a request: only an application has the last cause.
+    assert {each.cause for each in TEACHING.values()} == {*Cause.__args__, None} - {"not deterministic"}
     assert {each.area for each in TEACHING.values()} == {each.area for each in MUTANTS}
     assert {on_all for each in TEACHING.values() for on_all in [each.on_all]} == {True, False}
 
