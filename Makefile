@@ -52,7 +52,7 @@ bench: .venv/.dev .venv/.peers ## run the benchmarks, and write docs/performance
 bench-quick: .venv/.dev .venv/.peers ## run the short benchmarks, those of seconds
 	$(BIN)/python -m benchmarks --quick $(if $(PEERS),--peers $(PEERS))
 
-soak: .venv/.dev ## run every scenario for two seeds, forks of every depth, all of the documents, fresh property examples, hostile files, 2,000 swarm seeds
+soak: .venv/.dev ## run every scenario for two seeds, forks of every depth, all of the documents, fresh property examples, hostile files, earlier versions, 2,000 swarm seeds
 	$(BIN)/python -m tests.soak
 
 scan: .venv/.dev ## run the mutation scan of a week: 400 mutants in at most six hours, into docs/mutation-scan.md

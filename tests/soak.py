@@ -7,7 +7,8 @@ and `aptos`, at seed 0; `pairs`, one policy after another inside a reorg, every 
 scenario on each engine; `documents`, every command of the tutorial and of README; `reorgs`; `marked`, the tests
 that are marked `soak`, which `make test` leaves out; `properties`, the property tests with ten times the examples,
 other ones each time; `hardening`, hostile files and records against every command
-(tests/hardening), other ones each time unless a seed is given; `swarm`.
+(tests/hardening), other ones each time unless a seed is given; `earlier`, wheels of earlier versions against the
+checkout (tests.support.earlier); `swarm`.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +33,7 @@ from cluster.scenario.load import scenario_paths
 from scheduler import POLICIES
 from tests.hardening.campaign import run_campaign
 from tests.support.activation_pairs import PAIRS, settings_of
+from tests.support.earlier import run_earlier
 from tests.support.properties import SOAK
 from tests.support.replica_modes import IN_EVERY_MODE, RUNS
 from tests.support.walk import make_clone, make_environment, walk
@@ -47,6 +49,7 @@ PARTS = (
     "marked",
     "properties",
     "hardening",
+    "earlier",
     "swarm",
 )
 
@@ -204,6 +207,26 @@ def parse_seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
+def run_part(part: str, options: argparse.Namespace) -> Iterator[tuple[int | None, str]]:
+    """Yield the lines of a part without planned runs, and how many failures each names; None for a skipped part."""
+    lines: Iterable[tuple[bool | None, str]] = ()
+    if part == "documents":
+        lines = walk_documents()
+    elif part == "reorgs":
+        with ThreadPoolExecutor(options.jobs) as pool:
+            lines = [*pool.map(run_reorgs, [options.depths, DEPTHS_BY_HEIGHT], ["slot", "height"])]
+    elif part in PYTEST:
+        lines = [run_tests(part, options.jobs)]
+    elif part == "hardening":
+        lines = run_hardening(*options.hardening, options.jobs)
+    elif part == "earlier":
+        lines = run_earlier(options.jobs)
+    elif part == "swarm":
+        yield sweep_swarm(options.swarm, options.jobs)
+    for is_good, line in lines:
+        yield None if is_good is None else int(not is_good), line
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the campaign and print a line for each run."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
@@ -217,28 +240,13 @@ def main(arguments: Sequence[str]) -> int:
     if unknown := [part for part in options.parts if part not in PARTS]:
         parser.error(f"--parts: there is no {', '.join(unknown)}; there are {', '.join(PARTS)}")
     failed = sum(run_all([*plan_of(part, options.seeds)], options.jobs) for part in options.parts)
-    if "documents" in options.parts:
-        for is_right, line in walk_documents():
-            failed += not is_right
+    skipped = 0
+    for part in options.parts:
+        for count, line in run_part(part, options):
+            failed, skipped = failed + (count or 0), skipped + (count is None)
             print(line, flush=True)
-    if "reorgs" in options.parts:
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for is_equal, line in pool.map(run_reorgs, [options.depths, DEPTHS_BY_HEIGHT], ["slot", "height"]):
-                failed += not is_equal
-                print(line, flush=True)
-    for part in filter(options.parts.__contains__, PYTEST):
-        holds, line = run_tests(part, options.jobs)
-        failed += not holds
-        print(line, flush=True)
-    if "hardening" in options.parts:
-        for is_right, line in run_hardening(*options.hardening, options.jobs):
-            failed += not is_right
-            print(line, flush=True)
-    if "swarm" in options.parts:
-        wrong, line = sweep_swarm(options.swarm, options.jobs)
-        failed += wrong
-        print(line, flush=True)
-    print(f"{failed} runs did not end well" if failed else "all runs ended well")
+    result = f"{failed} runs did not end well" if failed else "all runs ended well"
+    print(f"{result}; {skipped} part was skipped" if skipped else result)
     return int(failed > 0)
 
 

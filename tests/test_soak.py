@@ -32,3 +32,18 @@ def test_the_soak_runs_the_tests_that_a_test_run_leaves_out(typed, capsys):
 
 def test_a_soak_without_options_has_all_parts_that_are_tests():
     assert {*soak.PYTEST} <= {*soak.PARTS}
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "last"),
+    [
+        ([True, True], 0, "all runs ended well"),
+        ([True, False], 1, "1 runs did not end well"),
+        ([None], 0, "all runs ended well; 1 part was skipped"),
+    ],
+)
+def test_a_part_counts_its_failures_and_says_that_it_was_skipped(found, code, last, monkeypatch, capsys):
+    monkeypatch.setattr(soak, "run_earlier", lambda _jobs: [(each, "a line") for each in found])
+
+    assert soak.main(["--parts", "earlier"]) == code
+    assert capsys.readouterr().out.splitlines() == [*["a line"] * len(found), last]

@@ -247,7 +247,7 @@ def _open(path: Path, scenario: Scenario, manifest: DirectoryManifest) -> DataDi
         if path.exists() and path.samefile(Path.cwd()):
             raise DataDirectoryError(path, "is the working directory, whose place a new data directory cannot take")
         _make(path, scenario, manifest)
-    found = _claim(path, manifest)
+    found = _claim(path, manifest, code_with(scenario.plugins))
     with ExitStack() as hold:
         hold.enter_context(held(path / LOCK, path))
         _check_parts(path, found.format, scenario)
@@ -290,7 +290,7 @@ def _height(disk: DirectoryDisk) -> int:
     return entries[-1].height if entries else 0 if base is None else base.height
 
 
-def _claim(path: Path, manifest: DirectoryManifest) -> DirectoryManifest:
+def _claim(path: Path, manifest: DirectoryManifest, code: Code) -> DirectoryManifest:
     """Return a directory's own manifest, which is never rewritten, if the directory belongs to this run."""
     try:
         content = read_plain(path / _MANIFEST, _MANIFEST_BYTES_MAX, follows_links=False)
@@ -302,12 +302,12 @@ def _claim(path: Path, manifest: DirectoryManifest) -> DirectoryManifest:
         raise DataDirectoryError(path, f"its {_MANIFEST} is not one: {reason}") from error
     for name in DirectoryManifest.__struct_fields__:
         ours, theirs = getattr(manifest, name), getattr(found, name)
-        is_read = name == "format" and theirs in FORMATS_READ
-        if ours != theirs and not is_read:
-            raise DataDirectoryError(
-                path,
-                f"belongs to another run, or to another version of it: its {name} is {theirs}, this run's is {ours}",
-            )
+        if ours != theirs and not (name == "format" and theirs in FORMATS_READ):
+            # A new key of scenarios changes the digest too: the user has to know that the code is another.
+            written_by = _last_code(path, found.format) if name == "scenario_digest" else None
+            since = "" if written_by in (None, code) else f"; it was written by {written_by}; this is {code}"
+            reason = f"its {name} is {theirs}, this run's is {ours}{since}"
+            raise DataDirectoryError(path, f"belongs to another run, or to another version of it: {reason}")
     return found
 
 

@@ -13,11 +13,11 @@ from checker.record.root import PROJECT_ROOT
 STRANGER = "raise ImportError('this is the package of another project')\n"
 
 
-def build_wheel(folder):
-    """Build the wheel in a folder and return its path; nothing is fetched."""
+def build_wheel(folder, source=PROJECT_ROOT):
+    """Build the wheel of a source tree in a folder and return its path; nothing is fetched."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
-        cwd=PROJECT_ROOT,
+        cwd=source,
         check=True,
         capture_output=True,
     )
@@ -48,7 +48,7 @@ def add_strangers(folder):
         (folder / name / "__init__.py").write_text(STRANGER)
 
 
-def run_installed(target, *command, cwd):
+def run_installed(target, *command, cwd, timeout=None):
     """Run a command with what is installed in `target`, and without the clone."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return subprocess.run(
@@ -58,4 +58,5 @@ def run_installed(target, *command, cwd):
         capture_output=True,
         text=True,
         check=False,
+        timeout=timeout,
     )

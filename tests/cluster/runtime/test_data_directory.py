@@ -334,6 +334,18 @@ def test_a_directory_of_another_run_is_bad_input(tmp_path):
 
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "belongs to another run" in done.stderr
+    assert "it was written by" not in done.stderr
+
+
+def test_a_directory_of_another_plan_and_code_names_both_codes(tmp_path):
+    """A version with a new key of scenarios has another digest for the same file."""
+    open_data_directory(tmp_path / "data", load_scenario("calm"), 0).close()
+    other = {"fingerprint": "ab" * 32, "commit": "unknown", "python": "3.11.0"}
+    (tmp_path / "data" / "code.jsonl").write_text(json.dumps(other, separators=(",", ":")) + "\n")
+    done = run_command(*arguments(tmp_path, "calm", "--set", "run.until_height=12"))
+
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert f"; it was written by code {'ab' * 6}, commit unknown, Python 3.11.0; this is code " in done.stderr
 
 
 @pytest.fixture(scope="module")
