@@ -147,7 +147,8 @@ class JudgingProcess:
             return
         encoded = msgspec.msgpack.encode(frame)
         try:
-            self._file.write(len(encoded).to_bytes(HEAD_BYTES, "big") + encoded)
+            self._file.write(len(encoded).to_bytes(HEAD_BYTES, "big"))
+            self._file.write(encoded)
             self._length += HEAD_BYTES + len(encoded)
             if isinstance(frame, OpeningFrame | SettledFrame | EnginesFrame | ClosingFrame):
                 self._file.flush()
