@@ -23,7 +23,7 @@ from network.conditions import Condition, Fate, LinkState, TouchCount, fate_of, 
 from network.events import Delivered, Dropped, HeldBack, Lost, Released, Sent
 from network.kernel import Kernel
 from network.outcome import BusError, BusStatistics, ConditionError, UnknownLinkError
-from network.queues import COPY_SHIFT, Losses
+from network.queues import COPY_SHIFT, Losses, Uplink, UplinkClass
 from network.topology import Link, LinkSpec
 from network.trace import EventChain, Trace
 from network.types import NO_LABEL, EventKind, Label, Micros, NodeId
@@ -84,11 +84,14 @@ class Bus:
         self._chains: dict[NodeId, EventChain] = {node: trace.chain(node) for node in sorted(topology.nodes)}
         self._receivers: dict[NodeId, Deliver | None] = dict.fromkeys(self._chains)
         self._wires: dict[NodeId, dict[NodeId, LinkState]] = {node: {} for node in self._chains}
+        classes: tuple[UplinkClass, ...] = topology.graph.get("uplink", ())
+        self._uplinks = {node: Uplink(classes) for node in (self._chains if classes else ())}
         # Sorted, because a broadcast goes along these in the order in which they are made.
         for source, destination in sorted(topology.edges):
             spec: LinkSpec = topology.edges[source, destination]["link"]
             near, far = self._chains[source], self._chains[destination]
-            wire = LinkState(source, destination, spec, near, far_chain=far, chance=chance)
+            uplink = self._uplinks.get(source)
+            wire = LinkState(source, destination, spec, near, far_chain=far, chance=chance, uplink=uplink)
             self._wires[source][destination] = wire
         self._active: dict[str, tuple[Condition, tuple[LinkState, ...]]] = {}
         self._touched: dict[str, TouchCount] = {}
@@ -206,7 +209,10 @@ class Bus:
             place = counts[receiver] = counts.get(receiver, 0) + 1
             self._duplicated += held.ordinal >> _REPLAY_SHIFT > 0
             held.wire.chain.add(self._kernel.now_us, Released(receiver, held.ordinal, name))
-            self._post_delivery(held.wire, held.ordinal, held.parcel, 1 + (place - 1) * max(gap_us, 1))
+            delay_us = 1 + (place - 1) * max(gap_us, 1)
+            if held.wire.spec.is_fifo:
+                delay_us = held.wire.in_order(self._kernel.now_us + delay_us) - self._kernel.now_us
+            self._post_delivery(held.wire, held.ordinal, held.parcel, delay_us)
         self._held[name] = kept
         if destinations is not None and name in self._active:
             condition, wires = self._active[name]
@@ -246,7 +252,9 @@ class Bus:
         """Return the counters of the bus."""
         sent = sum(wire.sent for wires in self._wires.values() for wire in wires.values())
         dropped = {f"dropped_{reason}": count for reason, count in self._dropped.items()}
-        return BusStatistics(sent=sent, delivered=self._delivered, duplicated=self._duplicated, **dropped)
+        waited = sum(uplink.waited for uplink in self._uplinks.values())
+        own = {"delivered": self._delivered, "duplicated": self._duplicated, "waited": waited}
+        return BusStatistics(sent=sent, **own, **dropped)
 
     # One message
 

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from network.chance import DRAW_BITS, DRAWS_PER_BLOCK, Chance, Draws, below
 from network.latency import Latency
-from network.queues import Line, Losses
+from network.queues import Line, Losses, Uplink
 from network.topology import MILLION, LinkSpec, check_rates
 from network.trace import EventChain
 from network.types import Label, Micros, NodeId
@@ -141,7 +141,7 @@ class LinkState:
 
     __slots__ = (
         *("_chance", "_lost_below", "_streams", "chain", "conditions", "deliver", "destination", "far_chain"),
-        *("is_plain", "losses", "plain_delays_us", "plain_end", "sent", "source", "spec"),
+        *("is_plain", "last_us", "losses", "plain_delays_us", "plain_end", "sent", "source", "spec", "uplink"),
     )
 
     def __init__(
@@ -153,12 +153,17 @@ class LinkState:
         *,
         far_chain: EventChain,
         chance: Chance,
+        uplink: Uplink | None = None,
     ) -> None:
         self.source = source
         self.destination = destination
         self.spec = spec
         self.chain = chain
         self.far_chain = far_chain
+        # The same object in all wires of a source.
+        self.uplink = uplink
+        # The latest arrival of a message so far; only links in order ask for it.
+        self.last_us: Micros = 0
         self._chance = chance
         self._streams: dict[str, Draws] = {}
         self.sent = 0
@@ -178,7 +183,7 @@ class LinkState:
         """Put these conditions, oldest first, on the wire."""
         self.conditions = conditions
         # A plain wire at most loses messages: `fate_of` would return the same in twice the time.
-        self.is_plain = not (conditions or self.spec.reorder_ppm)
+        self.is_plain = not (conditions or self.spec.reorder_ppm or self.spec.is_fifo or self.uplink)
 
     def draw_plain(self, ordinal: int) -> None:
         """Draw the delays of this message and its block of eight; called when a message is beyond `plain_end`."""
@@ -193,6 +198,11 @@ class LinkState:
                 pairs = zip(losses, delays_us, strict=True)
                 delays_us = [None if loss < self._lost_below else delay_us for loss, delay_us in pairs]
         self.plain_delays_us, self.plain_end = delays_us, (block + 1) * DRAWS_PER_BLOCK
+
+    def in_order(self, at_us: Micros) -> Micros:
+        """Return when a message arrives that waits for all earlier messages of this wire."""
+        self.last_us = max(self.last_us, at_us)
+        return self.last_us
 
     def sample(self, latency: Latency, ordinal: int, purpose: str = "latency") -> Micros:
         """Return a message's time on the wire."""
@@ -238,7 +248,10 @@ def fate_of(wire: LinkState, ordinal: int, label: Label, length: int, *, now_us:
         return stopped
     fate = _carry(wire, ordinal, conditions, ruled)
     narrow = [each for each in conditions if each.is_narrow]
-    return _squeeze(fate, wire, ordinal, narrow, length=length, now_us=now_us) if narrow else fate
+    if narrow or wire.uplink is not None or wire.spec.is_fifo:
+        through_us = now_us if wire.uplink is None else wire.uplink.pass_through(now_us, label.kind, length)
+        return _squeeze(fate, wire, ordinal, narrow, length=length, now_us=now_us, through_us=through_us)
+    return fate
 
 
 def _stop_by_rule(wire: LinkState, ruled: Sequence[Condition]) -> Fate | None:
@@ -280,15 +293,25 @@ def _carry(wire: LinkState, ordinal: int, conditions: Sequence[Condition], ruled
 
 
 def _squeeze(
-    fate: Fate, wire: LinkState, ordinal: int, narrow: Sequence[Condition], *, length: int, now_us: Micros
+    fate: Fate,
+    wire: LinkState,
+    ordinal: int,
+    narrow: Sequence[Condition],
+    *,
+    length: int,
+    now_us: Micros,
+    through_us: Micros,
 ) -> Fate:
-    """Return when a message's bytes are through, and evict a message where too many are under way."""
-    through_us, evicted = now_us, []
+    """Return when a message arrives after its uplink, and evict a message where too many are under way."""
+    evicted = []
     for condition in narrow:
         if condition.bytes_per_second:
             through_us = condition.line(wire).pass_through(through_us, length, condition.bytes_per_second)
             condition.touch(wire)
     delays_us = tuple(through_us - now_us + delay_us for delay_us in fate.delays_us)
+    if wire.spec.is_fifo:
+        # A copy is out of the order: a connection with an order makes none.
+        delays_us = (wire.in_order(now_us + delays_us[0]) - now_us, *delays_us[1:])
     for condition in narrow:
         if condition.queue_max:
             line = condition.line(wire)

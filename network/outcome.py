@@ -65,7 +65,7 @@ class ConditionError(BusError):
 
 @dataclass(frozen=True, slots=True)
 class BusStatistics:
-    """Counts of messages sent, and of their fates; the rest are under way."""
+    """Counts of messages sent, and of their fates; the rest are under way. Some had `waited` for their uplink."""
 
     sent: int
     delivered: int
@@ -77,6 +77,7 @@ class BusStatistics:
     dropped_queue: int
     dropped_reset: int
     duplicated: int
+    waited: int
 
     @property
     def in_flight(self) -> int:

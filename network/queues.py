@@ -1,12 +1,13 @@
 """Narrow links and messages lost on the way: a rate, a bounded queue, a connection that is reset.
 
-A `Line` belongs to one condition on one wire and only the wire's sender changes it, so its state is in the order of
-sending. `Losses` marks messages in the kernel's queue that will not arrive. Taking an event out of that queue was
-rejected: it would slow every run for the sake of a few faults.
+A `Line` belongs to one condition on one wire, or to the uplink of one node. Only the sender changes it, so its state is
+in the order of sending. `Losses` marks messages in the kernel's queue that will not arrive. Taking an event out of that
+queue was rejected: it would slow every run for the sake of a few faults.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from network.types import Micros
 
@@ -42,6 +43,36 @@ class Line:
         """Forget the messages that have arrived by now, and return the ordinals of the rest, in sending order."""
         self.arrivals_us = {ordinal: at_us for ordinal, at_us in self.arrivals_us.items() if at_us > now_us}
         return list(self.arrivals_us)
+
+
+class UplinkClass(NamedTuple):
+    """Kinds of messages that wait for each other in an uplink, and their rate."""
+
+    kinds: tuple[str, ...]
+    bytes_per_second: int
+
+
+class Uplink:
+    """The outgoing line of a node, shared by all its links: a broadcast passes it once for each receiver.
+
+    Each class has its own line, so that a flood of one class never delays another. The last class carries the messages
+    of every kind that no class names.
+
+    Attributes:
+        waited: The number of messages that found their line occupied.
+    """
+
+    def __init__(self, classes: Sequence[UplinkClass]) -> None:
+        lines = [(Line(), each.bytes_per_second) for each in classes]
+        self._by_kind = {kind: line for each, line in zip(classes, lines, strict=True) for kind in each.kinds}
+        self._rest = lines[-1]
+        self.waited = 0
+
+    def pass_through(self, now_us: Micros, kind: str, length: int) -> Micros:
+        """Return when a message that is sent now is through."""
+        line, bytes_per_second = self._by_kind.get(kind, self._rest)
+        self.waited += line.free_us > now_us
+        return line.pass_through(now_us, length, bytes_per_second)
 
 
 @dataclass(slots=True)

@@ -5,11 +5,12 @@ that networkx (slow, and unordered where it suits it) is on no hot path. It is i
 commands make none, and it is a tenth of every start.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from network.latency import Latency
+from network.queues import UplinkClass
 from network.types import Micros, NodeId
 
 if TYPE_CHECKING:
@@ -33,12 +34,14 @@ class LinkSpec:
         loss_ppm: how many of a million messages are lost.
         reorder_ppm: how many of a million are held back, so that later messages overtake them.
         reorder_extra_us: how long they are held back, beyond their latency.
+        is_fifo: whether messages arrive in the order of their sending: a late message delays all later messages.
     """
 
     latency: Latency
     loss_ppm: int = 0
     reorder_ppm: int = 0
     reorder_extra_us: Micros = 0
+    is_fifo: bool = False
 
     def __post_init__(self) -> None:
         check_rates(self.loss_ppm, self.reorder_ppm, self.reorder_extra_us)
@@ -58,14 +61,21 @@ def check_rates(loss_ppm: int, reorder_ppm: int, reorder_extra_us: Micros) -> No
 
 
 def build_topology(
-    nodes: int, default: Latency | LinkSpec, overrides: Mapping[Link, LinkSpec] | None = None
+    nodes: int,
+    default: Latency | LinkSpec,
+    overrides: Mapping[Link, LinkSpec] | None = None,
+    *,
+    uplink: Sequence[UplinkClass] = (),
 ) -> "nx.DiGraph[NodeId]":
     """Link each of `nodes` nodes (ids from 0) to every other; the edge attribute "link" is a `LinkSpec`.
+
+    The graph's attribute "uplink" has the classes of every node's uplink.
 
     Args:
         nodes: the number of nodes, at least 1.
         default: the latency of a lossless link, or a whole link.
         overrides: replaces the link of a direction, by (source, destination).
+        uplink: the classes of the line that each node's links share; none: no such line.
 
     Raises:
         TopologyError: there are no nodes, or an override names a link that does not exist.
@@ -75,7 +85,7 @@ def build_topology(
     if nodes < 1:
         raise TopologyError(f"a topology needs at least 1 node; got {nodes}")
     spec = LinkSpec(default) if isinstance(default, Latency) else default
-    graph: nx.DiGraph[NodeId] = nx.DiGraph()
+    graph: nx.DiGraph[NodeId] = nx.DiGraph(uplink=tuple(uplink))
     graph.add_nodes_from(range(nodes))
     graph.add_edges_from((s, d, {"link": spec}) for s in range(nodes) for d in range(nodes) if s != d)
     for (source, destination), link in sorted((overrides or {}).items(), key=lambda item: item[0]):

@@ -145,6 +145,15 @@ CHANNELS: Final[Mapping[Channel, tuple[str, ...]]] = {
 }
 """The kinds of messages that travel together, by channel. Every kind is in one channel."""
 
+Traffic: TypeAlias = Literal["consensus", "sync", "gossip"]
+
+TRAFFIC: Final[Mapping[Traffic, tuple[str, ...]]] = {
+    "consensus": (*CHANNELS["votes"], *CHANNELS["certificates"], BlockRelay.traced_name),
+    "sync": (BlockRequest.traced_name, BlockResponse.traced_name, *CHANNELS["snapshots"]),
+    "gossip": CHANNELS["transactions"],
+}
+"""The kinds of messages by their class in an uplink. Every kind is in one class."""
+
 KINDS_WITHOUT_VIEW: Final = (
     BlockRequest.traced_name,
     TransactionGossip.traced_name,

@@ -39,7 +39,8 @@ def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
 
     def link(mean_us: int) -> LinkSpec:
         extra_us = network.reorder_extra_ms * MILLISECOND_US
-        return LinkSpec(network.latency(mean_us), network.loss_ppm, network.reorder_ppm, extra_us)
+        is_fifo = network.order == "fifo"
+        return LinkSpec(network.latency(mean_us), network.loss_ppm, network.reorder_ppm, extra_us, is_fifo)
 
     regions = network.regions
     between = {
@@ -48,7 +49,8 @@ def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
         for destination in nodes
         if source != destination
     }
-    return build_topology(len(nodes), link(network.latency_ms * MILLISECOND_US), between)
+    default = link(network.latency_ms * MILLISECOND_US)
+    return build_topology(len(nodes), default, between, uplink=network.uplink())
 
 
 def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> ValidatorFactory:

@@ -31,8 +31,10 @@ from cluster.workloads.submission import WorkloadKind
 from faults import FAULTS, Fault
 from faults.quorums import Electorate
 from network.latency import Latency
+from network.queues import UplinkClass
 from network.regions import Region
 from validators.consensus.quorum import quorum_of
+from validators.messages import TRAFFIC, Traffic
 
 
 class ClusterSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -130,7 +132,33 @@ class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
     regions: Annotated[
         tuple[Region, ...], means("The region of each validator: latencies are the latencies between the regions.")
     ] = ()
+    order: Annotated[
+        Literal["none", "fifo"],
+        means("`fifo`: a link keeps the order of its messages, so that a late message delays all later messages."),
+    ] = "none"
+    uplink_bytes_per_second: Annotated[
+        NotNegative,
+        means(
+            "The rate of the line that all links of a replica share: each message occupies it for its bytes over the "
+            "rate, and later messages wait. 0: no such line."
+        ),
+    ] = 0
+    uplink_shares: Annotated[
+        dict[Traffic, Annotated[int, msgspec.Meta(ge=1, le=98)]],
+        means(
+            "Per cent of the rate for `consensus` (votes, certificates, proposals), `sync` (requested blocks and "
+            "snapshots) and `gossip` (transactions), 100 together; each class waits for itself alone. Left out: one "
+            "queue for all messages."
+        ),
+    ] = msgspec.field(default_factory=dict)
     regossip_ms: Annotated[Positive, means("Pooled transactions are offered again after this.")] = 2_000
+
+    def uplink(self) -> tuple[UplinkClass, ...]:
+        """Return the classes of the uplink of each replica; none where links share no line."""
+        rate = self.uplink_bytes_per_second
+        if not self.uplink_shares:
+            return (UplinkClass((), rate),) if rate else ()
+        return tuple(UplinkClass(TRAFFIC[each], rate * self.uplink_shares[each] // 100) for each in TRAFFIC)
 
     def latency(self, mean_us: int) -> Latency:
         """Return the distribution of a link with this mean, in microseconds; raises LatencyError."""

@@ -28,6 +28,7 @@ from network.latency import LatencyError
 from network.words import counted
 from scheduler import POLICIES
 from validators.consensus.registry import ENGINES
+from validators.messages import TRAFFIC
 
 
 def check_scenario(scenario: Scenario, place: str) -> None:
@@ -285,6 +286,11 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     )
     is_reordering = bool(network.reorder_ppm) == bool(network.reorder_extra_ms)
     yield "network.reorder_ppm", is_reordering, "reorder_ppm and reorder_extra_ms go together"
+    shares = network.uplink_shares
+    is_whole = not shares or (len(shares) == len(TRAFFIC) and sum(shares.values()) == 100)
+    yield "network.uplink_shares", is_whole, f"must give {', '.join(TRAFFIC)} 100 per cent together"
+    is_wide = not shares or network.uplink_bytes_per_second >= 100
+    yield "network.uplink_bytes_per_second", is_wide, "must be at least 100 beside uplink_shares"
     try:
         network.latency(network.latency_ms * 1_000)
     except LatencyError as error:

@@ -205,7 +205,7 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         snapshot_gap_blocks=max(gaps[: scenario.cluster.validators]),
         snapshot_gaps=gaps,
         latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),
-        is_lossy=bool(network.loss_ppm or network.reorder_ppm),
+        is_lossy=bool(network.loss_ppm or network.reorder_ppm or network.uplink_bytes_per_second),
         no_view_ends=why_no_view_ends(scenario),
     )
 

@@ -130,6 +130,8 @@ def figures_of(run: ClusterRun, monitor: Monitor) -> dict[str, int | str]:
         "transactions_submitted": run.clients.submitted,
         "transactions_refused": run.clients.refused,
     }
+    if run.scenario.network.uplink_bytes_per_second:
+        figures["uplink_waits"] = run.bus.waited
     figures.update({f"mode_{name}": count for name, count in replica_modes_of(run).items()})
     figures.update({f"reported_{name}": count for name, count in reports.counts.items()})
     figures.update({f"fault_{effect.name}": effect.count for effect in run.effects})

@@ -47,6 +47,7 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
 
     start_ms: Start = 0
     between: Annotated[tuple[Link, ...], means("Pairs `[a, b]`, both directions; left out: all links.")] = ()
+    one_way: Annotated[bool, means("Only from the first to the second of each pair.")] = False
     latency_ms: Annotated[
         Positive | None,
         means("Replaces the link's latency by a normal one with this mean.", left_out="the link keeps its own"),
@@ -83,8 +84,13 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
     ] = 0
     channels: Annotated[tuple[Channel, ...], means("The messages that are hit; left out: all.")] = ()
 
+    def links(self, nodes: int) -> tuple[Link, ...]:
+        """Return the directed links that it makes worse."""
+        return (self.between if self.one_way else both_ways(self.between)) or all_links(nodes)
+
     def check(self, plan: Plan) -> Iterator[Requirement]:
-        yield from sound_links("between", self.between)
+        yield from sound_links("between", self.between, is_directed=self.one_way)
+        yield "one_way", bool(self.between) or not self.one_way, "needs pairs in between"
         yield both_or_neither("reorder_ppm", reorder_ppm=self.reorder_ppm, reorder_extra_ms=self.reorder_extra_ms)
         yield "jitter_ms", self.latency_ms is not None or not self.jitter_ms, "needs latency_ms beside it"
         yield both_or_neither("burst_ppm", burst_ppm=self.burst_ppm, burst_ms=self.burst_ms)
@@ -95,7 +101,7 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
         yield "kind", is_worse, f"changes nothing; give {changes}"
 
     def describe(self) -> str:
-        pairs = ", ".join(f"{first}-{second}" for first, second in self.between)
+        pairs = ", ".join(f"{first}{'->' if self.one_way else '-'}{second}" for first, second in self.between)
         channels = f" ({join(self.channels)} only)" if self.channels else ""
         links = f"{'the links ' + pairs if pairs else 'all links'}{channels}"
         return f"{self.when()} {links} {join(list(self._changes()))}."
@@ -116,7 +122,7 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
 
     def losses(self, nodes: int) -> Iterator[Loss]:
         if self.loss_ppm == MILLION and touches_consensus(self.channels):
-            yield Loss(*self.span(), links=both_ways(self.between) or all_links(nodes), is_sure=not self.channels)
+            yield Loss(*self.span(), links=self.links(nodes), is_sure=not self.channels)
 
     def lost_views_ppm(self, validators: int) -> int:
         """Return the share of messages that are lost."""
@@ -144,7 +150,7 @@ class Links(Windowed, tag="links", kw_only=True, frozen=True):
             queue_max=self.queue_max,
             kinds=kinds_of(self.channels),
         )
-        context.bus.impose(condition, both_ways(self.between) or all_links(context.nodes))
+        context.bus.impose(condition, self.links(context.nodes))
 
     @classmethod
     def draws(cls) -> tuple[Drawn, ...]:

@@ -34,6 +34,7 @@ EDGE = {"kind": "crash-at-boundary", "validator": 1, "boundary": "after-sync", "
         ({**SWIZZLE, "stop_ms": 2}, "faults.it.stop_ms: must lie at least 2 ms after start_ms"),
         ({"kind": "links", "stop_ms": 5, "burst_ppm": 5}, "faults.it.burst_ppm: burst_ppm and burst_ms go together"),
         ({"kind": "links", "stop_ms": 5, "channels": ["votes"]}, "faults.it.kind: changes nothing"),
+        ({"kind": "links", "stop_ms": 5, "loss_ppm": 5, "one_way": True}, "faults.it.one_way: needs pairs in between"),
         ({**RULE, "action": "delay", "delay_ms": 3, "release_ms": 60}, "faults.it.release_ms: only the actions hold"),
         ({**PAUSE, "also": [0]}, "faults.it.also: validator 0 is named twice"),
         ({**PAUSE, "pause_ms": 3}, "faults.it.run_ms: pause_ms and run_ms go together"),

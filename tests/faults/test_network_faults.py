@@ -181,3 +181,12 @@ def test_votes_held_in_one_instant_are_released_alike_in_any_task_order():
 
     assert max(held.count(place) for place in dict.fromkeys(held)) >= 4, "of one instant and for one receiver"
     assert [log == bytes(run.trace.log) for log in logs] == [True, True]
+
+
+def test_links_that_are_worse_one_way_leave_the_direction_back_alone():
+    one_way = '{kind="links", between=[[0, 1], [2, 1]], one_way=true, loss_ppm=1_000_000, stop_ms=6_000}'
+    run, events = run_with(one_way)
+
+    assert links_of(events, Dropped) == {(0, 1), (2, 1)}
+    assert count_of(run) == len(list(events_of_type(events, Dropped)))
+    assert run.scenario.faults["it"].sentence() == "From 0 s to 6 s the links 0->1, 2->1 lose 100 % of messages."

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from network.events import Dropped, Lost, events_of_type
 from network.latency import Latency
 from network.outcome import ConditionError
+from network.queues import UplinkClass
+from network.topology import LinkSpec
 from network.types import Label
 from tests.support.bus_runs import JITTERED, VOTE, cut, degrade, impose, run_bus
 from tests.support.network_harness import build_rig
@@ -59,6 +61,94 @@ class TestRate:
         last_us = heard[1][-1][0] - 2
         assert [len(message.payload) for _, message in heard[1]] == lengths
         assert sum(lengths) * 10**6 <= last_us * rate < (sum(lengths) + len(lengths) * rate // 10**6 + rate) * 10**6
+
+
+ONE_QUEUE = (UplinkClass((), 1_000),)
+CLASSES = (UplinkClass(("Notarize",), 1_000), UplinkClass(("TransactionGossip",), 100))
+
+
+class TestUplink:
+    def test_links_of_a_sender_share_it_and_a_broadcast_passes_once_for_each(self):
+        """Ten bytes at 1,000 bytes a second are 10 ms; another sender has a line of its own."""
+        rig = build_rig(3, uplink=ONE_QUEUE)
+        steps = [(1, rig.bus.broadcast, 0, b"0123456789"), (1, rig.bus.send, 0, 1, b"01234")]
+        heard = run_bus(rig, *steps, (1, rig.bus.send, 1, 2, b"0123456789"))
+
+        assert [at_us for at_us, _ in heard[1]] == [11_001, 26_001]
+        assert [at_us for at_us, _ in heard[2]] == [11_001, 21_001]
+        assert rig.bus.statistics().waited == 2
+
+    def test_a_class_waits_for_itself_alone(self):
+        """A second of gossip does not delay a vote; a kind of no class goes with gossip."""
+        rig = build_rig(uplink=CLASSES)
+        gossip = [(1, rig.bus.send, 0, 1, bytes(50), Label("TransactionGossip")) for _ in range(2)]
+        steps = [*gossip, (1, rig.bus.send, 0, 1, bytes(10), VOTE), (1, rig.bus.send, 0, 1, bytes(1), Label("Unknown"))]
+        heard = run_bus(rig, *steps)
+
+        assert [(at_us, len(message.payload)) for at_us, message in heard[1]] == [
+            (11_001, 10),
+            (501_001, 50),
+            (1_001_001, 50),
+            (1_011_001, 1),
+        ]
+
+    def test_a_message_that_is_cut_or_lost_occupies_nothing(self):
+        """It is lost as it is sent, as with the line of a link."""
+        rig = build_rig(3, uplink=ONE_QUEUE)
+        steps = [(1, rig.bus.send, 0, 1, bytes(500), VOTE), (2, rig.bus.send, 0, 2, bytes(10), VOTE)]
+        heard = run_bus(rig, (0, cut(rig, "cut")), *steps)
+        assert [at_us for at_us, _ in heard[2]] == [11_002]
+
+    def test_the_line_of_a_link_comes_after_it(self):
+        """The second message waits for the slower of both."""
+        rig = build_rig(uplink=ONE_QUEUE)
+        narrow = degrade(rig, "narrow", bytes_per_second=500)
+        heard = run_bus(rig, (0, narrow), *sends(rig, 2))
+        assert [at_us for at_us, _ in heard[1]] == [1 + 10_000 + 20_000 + 1_000, 1 + 10_000 + 40_000 + 1_000]
+
+
+class TestOrder:
+    LINK = LinkSpec(JITTERED, is_fifo=True)
+
+    def test_messages_of_a_link_arrive_as_they_were_sent(self):
+        """With the same draws and without the order they overtake each other."""
+        arrived = []
+        for link in (self.LINK, JITTERED):
+            rig = build_rig(latency=link)
+            heard = run_bus(rig, *sends(rig, 60, every_us=500))
+            arrived.append([(at_us, message.payload[0]) for at_us, message in heard[1]])
+        in_order, as_drawn = arrived
+
+        assert [number for _, number in in_order] == list(range(60))
+        assert [number for _, number in as_drawn] != list(range(60))
+        latest_us = 0
+        for (at_us, _), (drawn_us, _) in zip(in_order, sorted(as_drawn, key=lambda each: each[1]), strict=True):
+            latest_us = max(latest_us, drawn_us)
+            assert at_us == latest_us
+
+    def test_a_late_message_delays_all_later_ones_of_its_link(self):
+        """The other direction and other links go on."""
+        rig = build_rig(3, latency=LinkSpec(Latency("fixed", 1_000), is_fifo=True))
+        late = impose(rig, "late", "delay", kinds=("Notarize",), delay_us=9_000)
+        others = [(5, rig.bus.send, 0, 2, b"other"), (5, rig.bus.send, 1, 0, b"back")]
+        steps = [(1, rig.bus.send, 0, 1, b"late", VOTE), (2, rig.bus.send, 0, 1, b"next", BLOCK), *others]
+        heard = run_bus(rig, (0, late), *steps)
+
+        assert [(at_us, message.payload) for at_us, message in heard[1]] == [(10_001, b"late"), (10_001, b"next")]
+        assert [at_us for at_us, _ in (*heard[2], *heard[0])] == [1_005, 1_005]
+
+    def test_a_released_message_has_its_place_at_its_release(self):
+        """It arrives with the message sent before its release, not earlier, and messages sent later come after it."""
+        rig = build_rig(latency=LinkSpec(Latency("fixed", 1_000), is_fifo=True))
+        steps = [(1, rig.bus.send, 0, 1, b"held", VOTE), (90, rig.bus.send, 0, 1, b"first", BLOCK)]
+        again = (101, rig.bus.send, 0, 1, b"last", BLOCK)
+        held = impose(rig, "held", "hold", kinds=("Notarize",))
+        heard = run_bus(rig, (0, held), *steps, (100, rig.bus.release, "held"), again)
+        assert [(at_us, message.payload) for at_us, message in heard[1]] == [
+            (1_090, b"held"),
+            (1_090, b"first"),
+            (1_101, b"last"),
+        ]
 
 
 class TestQueue:

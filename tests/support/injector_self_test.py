@@ -38,13 +38,14 @@ from network.events import Event, EventRouter
 from network.kernel import Kernel
 from network.latency import Latency
 from network.port import Delivery, Inbound, TimerDue, WorkDone
+from network.queues import UplinkClass
 from network.topology import LinkSpec, build_topology
 from network.trace import Trace
 from network.types import MILLISECOND_US, SUPERVISOR, EventKind, Label
 from tests.support.fault_stage import Stage, StageMachine
 from validators.consensus.registry import ENGINES
 from validators.events import Entered
-from validators.messages import kinds_of
+from validators.messages import TRAFFIC, kinds_of
 from validators.storage.disk import SyncPoint
 from validators.storage.medium import JOURNAL_FILES
 
@@ -74,7 +75,17 @@ _NETWORK: Final = {
     "reorder_ppm": _REORDER_PPM,
     "reorder_extra_ms": _REORDER_MS,
     "regions": [],
+    "order": "none",
+    "uplink_bytes_per_second": 0,
+    "uplink_shares": {},
 }
+
+_SHARED_LINES: Final = {
+    "order": "fifo",
+    "uplink_bytes_per_second": 300_000,
+    "uplink_shares": {"consensus": 50, "sync": 20, "gossip": 30},
+}
+"""The keys of the network in which runs with an odd seed differ: links keep an order and share an uplink."""
 
 _LINES: Final[dict[str, Fault]] = {
     "torn": Partition(groups=((0, 1), (2,)), in_flight="lost", start_ms=100, stop_ms=300),
@@ -120,6 +131,7 @@ _LINES: Final[dict[str, Fault]] = {
         stop_ms=2_100,
     ),
     "narrow": Links(bytes_per_second=9_000, queue_max=3, start_ms=2_000, stop_ms=2_350),
+    "upstream": Links(between=((1, 3), (3, 2)), one_way=True, loss_ppm=400_000, start_ms=2_000, stop_ms=2_300),
     "narrower": Links(between=((0, 1), (4, 0)), bytes_per_second=20_000, queue_max=2, start_ms=2_100, stop_ms=2_450),
     "dropped": Rule(
         action="drop",
@@ -270,7 +282,7 @@ def find_deviations(seed: int, plan: Mapping[str, Fault] = PLAN) -> list[str]:
         seed=seed,
         nodes=_NODES,
         validators=_NODES,
-        network=_NETWORK,
+        network=_NETWORK | (_SHARED_LINES if seed % 2 else {}),
         faults={name: msgspec.to_builtins(fault) for name, fault in plan.items()},
         observers=(),
         anchor_events={name: MOMENTS[fault.anchor.event].event for name, fault in plan.items() if fault.anchor},
@@ -308,8 +320,10 @@ def _play(seed: int, plan: Mapping[str, Fault], followed: FollowedRun, acted_us:
     trace, chance = Trace(range(_NODES), (observe,), recording=False), Chance(seed)
     kernel = Kernel(trace, step_limit=_STEPS_MAX, time_limit_us=2 * _END_MS * MILLISECOND_US)
     latency = Latency("normal", _LATENCY_MS * MILLISECOND_US, _JITTER_MS * MILLISECOND_US)
-    link = LinkSpec(latency, _LOSS_PPM, _REORDER_PPM, _REORDER_MS * MILLISECOND_US)
-    bus = Bus(kernel, build_topology(_NODES, link), chance, trace, size_limit=_SIZE_LIMIT)
+    link = LinkSpec(latency, _LOSS_PPM, _REORDER_PPM, _REORDER_MS * MILLISECOND_US, is_fifo=bool(seed % 2))
+    shares = [(TRAFFIC[name], share * 3_000) for name, share in _SHARED_LINES["uplink_shares"].items()]
+    uplink = [UplinkClass(*share) for share in shares] if seed % 2 else []
+    bus = Bus(kernel, build_topology(_NODES, link, uplink=uplink), chance, trace, size_limit=_SIZE_LIMIT)
     stage = Stage(kernel, bus, trace, chance, nodes=_NODES, votes=(_VOTE,), act=act)
     chain = trace.chain(SUPERVISOR)
     injector = Injector(

@@ -15,6 +15,7 @@ from network.kernel import Delivery, Kernel
 from network.latency import Latency
 from network.outcome import KernelOutcome
 from network.port import Inbound, Port
+from network.queues import UplinkClass
 from network.topology import LinkSpec, build_topology
 from network.trace import Sink, Trace
 from network.types import MILLISECOND_US
@@ -57,12 +58,13 @@ def build_rig(
     size_limit: int = 1 << 20,
     sinks: tuple[Sink, ...] = (),
     delivery: Delivery = "direct",
+    uplink: tuple[UplinkClass, ...] = (),
 ) -> Rig:
     """Build a rig of fully linked nodes; latency is 1 ms, fixed, unless told."""
     events: list[Event] = []
     trace = Trace(range(nodes), [events.append, *sinks])
     kernel = Kernel(trace, step_limit=step_limit, time_limit_us=time_limit_us, delivery=delivery)
-    topology = build_topology(nodes, latency or Latency("fixed", MILLISECOND_US))
+    topology = build_topology(nodes, latency or Latency("fixed", MILLISECOND_US), uplink=uplink)
     bus = Bus(kernel, topology, Chance(seed), trace, size_limit=size_limit)
     return Rig(trace, kernel, bus, events)
 

@@ -135,6 +135,7 @@ def _weather(fault: AuditedFault, plain: Plain) -> Steps:
         queue_max=plain["queue_max"],
     )
     links = _links_between(fault.nodes, plain["between"]) if plain["between"] else _links(fault.nodes)
+    links = [(source, other) for source, other in plain["between"]] if plain["one_way"] else links
     yield from fault.impose(condition, links)
 
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from checker.checks.audit.draws import MILLION, AuditedLatency, draw, share_of
 from network.events import Sent
+from validators.messages import TRAFFIC
 
 Link = tuple[int, int]
 """A sender and a receiver."""
@@ -104,17 +105,43 @@ def _is_within(ranges: Ranges, value: int | None) -> bool:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
+class AuditedUplink:
+    """The line that all links of a sender share.
+
+    Attributes:
+        rates: By class of messages, its bytes a second; the class with the empty name has all messages.
+        free_us: By class, the time from which on its line is free.
+    """
+
+    rates: Mapping[str, int]
+    free_us: dict[str, int] = field(default_factory=dict)
+
+    def pass_through(self, sent: Sent, now_us: int) -> int:
+        """Return when the last byte of a message is through; a kind of no class goes with gossip."""
+        named = next((name for name, kinds in TRAFFIC.items() if sent.label in kinds), "gossip")
+        name = named if named in self.rates else ""
+        # Rounded up.
+        occupied_us = -(-sent.length * MILLION // self.rates[name])
+        self.free_us[name] = max(self.free_us.get(name, 0), now_us) + occupied_us
+        return self.free_us[name]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class AuditedLink:
     """A direction of a link: by ordinal, the next event of each message under way.
 
-    Its own weather is the first condition; conditions of faults follow, oldest first. A reset loses the messages with
-    an ordinal below `reset_below`.
+    Its own weather is the first condition; conditions of faults follow, oldest first. All links of a sender have one
+    `uplink`. With `is_fifo` no message arrives before `last_us`, when the messages before it have arrived. A reset
+    loses the messages with an ordinal below `reset_below`.
     """
 
     ends: Link
     seed: int
     latency: AuditedLatency
     conditions: list[LinkCondition]
+    uplink: AuditedUplink | None = None
+    is_fifo: bool = False
+    last_us: int = 0
     sent: int = 0
     expected: dict[int, Expected] = field(default_factory=dict)
     reset_below: int = 0
@@ -122,7 +149,7 @@ class AuditedLink:
 
     def foresee(self, sent: Sent, now_us: int) -> None:
         """Work out the fate of a message that is sent now."""
-        if not self.conditions:
+        if not (self.conditions or self.uplink or self.is_fifo):
             arrival_us = now_us + self.latency.sample(self._draw("latency", sent.ordinal))
             self.expected[sent.ordinal] = Expected("arrival", arrival_us, checksum=sent.checksum)
             return
@@ -162,15 +189,23 @@ class AuditedLink:
         # Two changes of a byte may undo each other: the bytes of a message with two changes are not compared.
         is_changed = flips > 0 and sent.length > 0
         checksum = sent.checksum if flips < 2 else b""
-        through_us = self._pass_lines(sent.length, now_us, there) + late_us
+        free_us = now_us if self.uplink is None else self.uplink.pass_through(sent, now_us)
+        through_us = self._pass_lines(sent.length, free_us, there) + late_us
         for number, purpose in enumerate(copies):
             arrival_us = through_us + latency.sample(self._draw(purpose, ordinal))
+            arrival_us = arrival_us if number else self.in_order(arrival_us)
             due = Expected("arrival", arrival_us, "", "", checksum, is_changed)
             self.expected[ordinal + (number << COPY_SHIFT)] = due
         replays = [each for each in there if each.action == "replay"]
         for number, rule in enumerate(replays, start=1):
             rule.kept.append(Kept(now_us, self, ordinal + (number << REPLAY_SHIFT), sent, is_changed))
         self._queue(ordinal, now_us, there)
+
+    def in_order(self, arrival_us: int) -> int:
+        """Return when a message arrives: with an order, not before the messages before it."""
+        if self.is_fifo:
+            arrival_us = self.last_us = max(arrival_us, self.last_us)
+        return arrival_us
 
     def _pass_lines(self, length: int, now_us: int, there: Iterable[LinkCondition]) -> int:
         """Return when the message's last byte is through every line with a rate, one after the other."""

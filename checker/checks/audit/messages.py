@@ -7,7 +7,7 @@ dropped, held or under way exactly once, no message crosses a cut, and every dra
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from checker.checks.audit.links import COPY_SHIFT, AuditedLink, Expected, Link, LinkCondition
+from checker.checks.audit.links import COPY_SHIFT, AuditedLink, AuditedUplink, Expected, Link, LinkCondition
 from checker.checks.audit.plan import MILLISECOND_US, TestBedPlan
 from network.events import Delivered, Dropped, Event, Handlers, HeldBack, Lost, Released, Sent
 
@@ -27,8 +27,16 @@ class AuditedMessages:
         rates = {"loss": network["loss_ppm"], "reorder": network["reorder_ppm"]}
         own = LinkCondition(name="", ppm=rates, reorder_us=network["reorder_extra_ms"] * MILLISECOND_US)
         weather = [own] if any(rates.values()) else []
+        uplinks = {node: AuditedUplink(rates=plan.uplink_rates) if plan.uplink_rates else None for node in nodes}
         self._links = {
-            ends: AuditedLink(ends=ends, seed=plan.seed, latency=plan.latency(ends), conditions=list(weather))
+            ends: AuditedLink(
+                ends=ends,
+                seed=plan.seed,
+                latency=plan.latency(ends),
+                conditions=list(weather),
+                uplink=uplinks[ends[0]],
+                is_fifo=network["order"] == "fifo",
+            )
             for ends in ((source, other) for source in nodes for other in nodes if source != other)
         }
         self._imposed: dict[str, tuple[LinkCondition, list[AuditedLink]]] = {}
@@ -89,7 +97,7 @@ class AuditedMessages:
                 holder.kept.append(each)
             else:
                 place = places[receiver] = places.get(receiver, -1) + 1
-                then_us = now_us + 1 + place * max(gap_us, 1)
+                then_us = each.link.in_order(now_us + 1 + place * max(gap_us, 1))
                 release = Expected("release", now_us, "", name, each.sent.checksum, each.is_changed, then_us)
                 each.link.expected[each.ordinal] = release
 

@@ -45,6 +45,12 @@ class TestBedPlan:
     anchor_events: Mapping[str, type[TraceEvent]] = field(default_factory=dict)
     is_whole: bool = True
 
+    @property
+    def uplink_rates(self) -> Mapping[str, int]:
+        """Bytes a second of each class of messages in a sender's uplink; the class of all has the empty name."""
+        rate, shares = self.network["uplink_bytes_per_second"], self.network["uplink_shares"]
+        return {name: rate * share // 100 for name, share in shares.items()} or ({"": rate} if rate else {})
+
     def latency(self, link: Link) -> AuditedLatency:
         """Return the latency of a link without faults: of the cluster, or between the regions of its ends."""
         regions, network = self.network["regions"], self.network
