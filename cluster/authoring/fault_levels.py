@@ -9,7 +9,8 @@ from cluster.scenario.model import Scenario
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_stratum
 from cluster.swarm.faults import DRAWN, FAULTS_MAX, draw_faults, is_sound
-from faults.kinds.drawing import FAULTS_UNTIL_MS, Plain
+from faults import kind_of
+from faults.kinds.drawing import FAULTS_UNTIL_MS, WHERE_ASKED, Plain
 from network.draw import Draw
 
 AFTER_FAULTS_MS: Final = 240_000
@@ -29,6 +30,7 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
     engine = DRAWN_ENGINES[scenario.consensus.engine]._replace(is_foreign=is_foreign)
     drawn = _draw(level, seed, scenario.cluster.validators, engine)
     if level != "none":
+        drawn = _with_asked(scenario, drawn, seed, engine)
         drawn = _with_upgrade(scenario, drawn, seed, engine)
     plain["faults"] = {name: {**fault, "may_be_idle": True} for name, fault in drawn.items()}
     plain["requires"] = [name for name in plain["requires"] if name not in own]
@@ -36,6 +38,17 @@ def with_faults(scenario: Scenario, level: str | None, seed: int) -> Scenario:
     del plain["expect"]
     plain["run"]["time_limit_ms"] = max(plain["run"]["time_limit_ms"], FAULTS_UNTIL_MS + AFTER_FAULTS_MS)
     return convert_scenario(plain, f"{scenario.name} with --faults {level}")
+
+
+def _with_asked(scenario: Scenario, drawn: dict[str, Plain], seed: int, engine: DrawnEngine) -> dict[str, Plain]:
+    """Return drawn faults with those of the scenario's own kinds that the swarm draws for no other scenario."""
+    draw, validators, found = Draw(seed), scenario.cluster.validators, dict(drawn)
+    own = {kind_of(fault): type(fault) for fault in scenario.faults.values()}
+    for kind, each in ((kind, each) for kind, fault in own.items() for each in fault.draws()):
+        fault = {"kind": kind, **each.make(draw, each.name, validators)}
+        if each.place == WHERE_ASKED and is_sound({**found, each.name: fault}, validators, engine):
+            found[each.name] = fault
+    return found
 
 
 def _with_upgrade(scenario: Scenario, drawn: dict[str, Plain], seed: int, engine: DrawnEngine) -> dict[str, Plain]:

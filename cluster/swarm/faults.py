@@ -10,7 +10,7 @@ from typing import Final
 from cluster.swarm.byzantine import draw_byzantine
 from cluster.swarm.engines.engine import BYZANTINE, DrawnEngine
 from faults import PlanError, check_plan, kind_of
-from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, Drawn, Plain
+from faults.kinds.drawing import FAULTS_FROM_MS, FAULTS_UNTIL_MS, WHERE_ASKED, Drawn, Plain
 from faults.kinds.registry import FAULTS, decode_fault
 from network.draw import Draw
 from validators.consensus.quorum import faults_of
@@ -25,7 +25,7 @@ FAULTS_MAX: Final = 4
 """Most faults in one run, not counting Byzantine behaviours and added faults."""
 
 DRAWN: Final[Mapping[Drawn, str]] = dict(
-    sorted((drawn, kind_of(kind)) for kind in FAULTS.built_in for drawn in kind.draws())
+    sorted((drawn, kind_of(kind)) for kind in FAULTS.built_in for drawn in kind.draws() if drawn.place != WHERE_ASKED)
 )
 """Every way to draw a fault with its kind, in the order of places: the list that draws choose from."""
 

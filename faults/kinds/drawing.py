@@ -20,12 +20,16 @@ FAULTS_UNTIL_MS: Final = 16_000
 CHANNELS: Final = (["votes"], ["certificates"], ["blocks"], ["transactions"], ["votes", "certificates"])
 
 
+WHERE_ASKED: Final = -1
+"""The place of a draw that only scenarios get whose own plan has its kind: it moves no seed of any other scenario."""
+
+
 class Drawn(NamedTuple):
     """A way in which the swarm draws a kind.
 
     Attributes:
-        place: The place in the swarm's list, from which it takes a few. A new kind takes the next free place, because
-            a moved entry changes every seed.
+        place: The place in the swarm's list, from which it takes a few; any change of the list changes every seed. Or
+            `WHERE_ASKED`.
         name: The name of the fault in the scenario, and of its draws.
         make: Draws the fault's keys without its kind, from the draw, the name, and the number of validators.
         companion: Draws a second fault from the first, if the first has little effect alone.

@@ -11,8 +11,8 @@ from faults.kind_registry import KindRegistry, is_kind
 from faults.kinds.base import Fault, problem_of
 
 _LISTED_FIRST: Final = (
-    *("partition", "cut", "clog", "swizzle_clog", "flapping", "isolate_leader", "links", "rule"),
-    *("crash", "blackout", "pause", "slow", "crash_at_boundary", "restart_storm", "wipe", "replace"),
+    *("partition", "cut", "clog", "swizzle_clog", "flapping", "partitions", "isolate_leader", "links"),
+    *("rule", "crash", "blackout", "pause", "slow", "crash_at_boundary", "restart_storm", "wipe", "replace"),
     *("disk", "clock", "byzantine"),
 )
 """The order of the first files of kinds in lists; further files follow by name."""

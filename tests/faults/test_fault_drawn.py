@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faults.kinds.clog import Clog
+from faults.kinds.partitions import Partitions
 from faults.kinds.restart_storm import RestartStorm
 from faults.kinds.swizzle_clog import SwizzleClog
 from network.chance import Chance
 
 STORM = RestartStorm(start_ms=0, stop_ms=20_000, every_ms=(300, 900), down_ms=(200, 2_500))
+PARTITIONS = Partitions(start_ms=1_000, stop_ms=41_000, every_ms=300, length_ms=100)
 SWIZZLE = SwizzleClog(start_ms=1_000, stop_ms=9_000, pairs=3)
 
 
@@ -58,6 +60,40 @@ def test_two_storms_of_one_plan_and_two_seeds_draw_differently():
     assert outages() == outages()
     assert outages() != outages(name="other")
     assert outages() != outages(seed=1)
+
+
+@given(seed=st.integers(0, 1_000), nodes=st.integers(2, 7))
+def test_partitions_never_overlap_and_have_two_sides(seed, nodes):
+    drawn = list(PARTITIONS.splits("it", Chance(seed), nodes))
+    times_ms = [at_ms for each in drawn for at_ms in (each.start_ms, each.stop_ms)]
+
+    assert times_ms[0] > 1_000
+    assert times_ms[-1] <= 41_000
+    assert all(sooner < later for sooner, later in pairwise(times_ms))
+    for each in drawn:
+        assert all(each.groups)
+        assert sorted(node for group in each.groups for node in group) == list(range(nodes))
+    assert drawn != list(PARTITIONS.splits("other", Chance(seed), nodes))
+
+
+def test_partitions_have_the_stated_rate_and_length():
+    """Over 20 seeds: a hundred in 40 s each, a quarter of the time; an exponential time is below its mean in 63 %."""
+    drawn = [each for seed in range(20) for each in PARTITIONS.splits("it", Chance(seed), 4)]
+    lengths_ms = [each.stop_ms - each.start_ms for each in drawn]
+
+    assert 1_850 < len(drawn) < 2_150
+    assert 95 < sum(lengths_ms) / len(drawn) < 105
+    assert 0.60 < sum(length_ms < 100 for length_ms in lengths_ms) / len(drawn) < 0.66
+    assert len({each.groups for each in drawn}) > 30
+
+
+def test_partitions_of_named_groups_draw_no_sides():
+    """Times are drawn as without groups."""
+    named = msgspec.structs.replace(PARTITIONS, groups=((0, 1), (3,)))
+    drawn, others = (list(fault.splits("it", Chance(4), 4)) for fault in (named, PARTITIONS))
+
+    assert {each.groups for each in drawn} == {((0, 1), (3,))}
+    assert [each[:2] for each in drawn] == [each[:2] for each in others]
 
 
 @given(seed=st.integers(0, 1_000))

@@ -13,6 +13,7 @@ from validators.messages import MESSAGE_KINDS
 ONE_OF_EACH = {
     "split": {"kind": "partition", "groups": [[0, 1], [2, 3]], **SPAN},
     "deaf": {"kind": "cut", "links": [[0, 1], [2, 1]], **SPAN},
+    "random": {"kind": "partitions", "every_ms": 2, "length_ms": 3, "in_flight": "lost", **SPAN},
     "flap": {"kind": "flapping", "groups": [[0], [1, 2, 3]], "cut_ms": 1, "open_ms": 2, **SPAN},
     "leader": {"kind": "isolate-leader", **SPAN},
     "bad": {"kind": "links", "stop_ms": 5, "loss_ppm": 1000},
@@ -217,6 +218,10 @@ EXPLAINED = {
     "flap": (
         "From 0.001 s to 0.005 s all links between {0} and {1, 2, 3} are cut for 0.001 s, then whole for 0.002 s, and "
         "again."
+    ),
+    "random": (
+        "From 0.001 s to 0.005 s all links between two drawn sides are cut at random times, for 0.003 s on average, "
+        "0.002 s apart on average, and what is on its way at the start is lost."
     ),
     "leader": "From 0.001 s to 0.005 s the leader of the current view is cut off from all others.",
     "bad": "From 0 s to 0.005 s all links lose 0.1 % of messages.",

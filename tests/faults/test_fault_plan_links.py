@@ -8,6 +8,7 @@ from tests.support.fault_plans import RULE, SPAN, plan_of
 from validators.messages import CHANNELS, MESSAGE_KINDS, kinds_of
 
 SPLIT = {"kind": "partition", "groups": [[0, 1], [2, 3]], **SPAN}
+RANDOM = {"kind": "partitions", "every_ms": 2, "length_ms": 3, **SPAN}
 CLOG = {"kind": "clog", "validators": [0], **SPAN}
 SWIZZLE = {"kind": "swizzle-clog", **SPAN}
 STORM = {"kind": "restart-storm", "every_ms": [1, 2], "down_ms": [3, 40], **SPAN}
@@ -36,6 +37,8 @@ EDGE = {"kind": "crash-at-boundary", "validator": 1, "boundary": "after-sync", "
         ({"kind": "links", "stop_ms": 5, "channels": ["votes"]}, "faults.it.kind: changes nothing"),
         ({"kind": "links", "stop_ms": 5, "loss_ppm": 5, "one_way": True}, "faults.it.one_way: needs pairs in between"),
         ({**RULE, "action": "delay", "delay_ms": 3, "release_ms": 60}, "faults.it.release_ms: only the actions hold"),
+        ({**RANDOM, "groups": [[0, 1]]}, "faults.it.groups: needs at least two groups"),
+        ({**RANDOM, "groups": [[0], [1, 0]]}, "faults.it.groups: validator 0 is named twice"),
         ({**PAUSE, "also": [0]}, "faults.it.also: validator 0 is named twice"),
         ({**PAUSE, "pause_ms": 3}, "faults.it.run_ms: pause_ms and run_ms go together"),
         ({**EDGE, "also": [2, 2]}, "faults.it.also: validator 2 is named twice"),

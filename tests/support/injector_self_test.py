@@ -26,6 +26,7 @@ from faults.kinds.flapping import Flapping
 from faults.kinds.isolate_leader import IsolateLeader
 from faults.kinds.links import Links
 from faults.kinds.partition import Partition
+from faults.kinds.partitions import Partitions
 from faults.kinds.pause import Pause
 from faults.kinds.restart_storm import RestartStorm
 from faults.kinds.rule import Rule
@@ -131,6 +132,10 @@ _LINES: Final[dict[str, Fault]] = {
         stop_ms=2_100,
     ),
     "narrow": Links(bytes_per_second=9_000, queue_max=3, start_ms=2_000, stop_ms=2_350),
+    "again-and-again": Partitions(
+        every_ms=60, length_ms=40, in_flight="lost", groups=((0, 2), (1,)), start_ms=1_700, stop_ms=2_400
+    ),
+    "drawn-sides": Partitions(every_ms=40, length_ms=30, start_ms=2_000, stop_ms=2_600),
     "upstream": Links(between=((1, 3), (3, 2)), one_way=True, loss_ppm=400_000, start_ms=2_000, stop_ms=2_300),
     "narrower": Links(between=((0, 1), (4, 0)), bytes_per_second=20_000, queue_max=2, start_ms=2_100, stop_ms=2_450),
     "dropped": Rule(

@@ -120,6 +120,23 @@ def _cut(fault: AuditedFault, plain: Plain) -> Steps:
     yield from fault.impose(LinkCondition(name=fault.name, action=action, delay_us=fault.us("delay_ms")), links)
 
 
+def _partitions(fault: AuditedFault, plain: Plain) -> Steps:
+    every, length = (AuditedLatency("exponential", plain[key]) for key in ("every_ms", "length_ms"))
+    at_ms, number, nodes = plain["start_ms"], 0, range(fault.nodes)
+    while (at_ms := at_ms + every.sample(fault.drawn("every", number))) < plain["stop_ms"]:
+        start_ms, at_ms = at_ms, min(at_ms + length.sample(fault.drawn("length", number)), plain["stop_ms"])
+        groups = plain["groups"]
+        if not groups:
+            ranked = sorted((fault.drawn("side", number * fault.nodes + node), node) for node in nodes)
+            count = 1 + share_of(fault.drawn("count", number), fault.nodes - 1)
+            groups = [[node for _, node in ranked[:count]], [node for _, node in ranked[count:]]]
+        place = {node: fault.nodes + node for node in nodes}
+        place |= {node: side for side, group in enumerate(groups) for node in group}
+        links = [(one, other) for one, other in _links(fault.nodes) if place[one] != place[other]]
+        yield from fault.impose(LinkCondition(name=fault.name, action="cut"), links, (start_ms, at_ms))
+        number += 1
+
+
 def _weather(fault: AuditedFault, plain: Plain) -> Steps:
     latency = None
     if plain["latency_ms"] is not None:
@@ -335,6 +352,7 @@ def _clock(fault: AuditedFault, plain: Plain) -> Steps:
 
 _KINDS: Final[dict[str, Callable[[AuditedFault, Plain], Steps]]] = {
     **dict.fromkeys(("partition", "flapping", "cut"), _cut),
+    "partitions": _partitions,
     "links": _weather,
     "rule": _rule,
     "clog": _clog,

@@ -5,6 +5,7 @@ import pytest
 from cluster.authoring.fault_levels import with_faults
 from cluster.cli.options import LEVELS
 from cluster.scenario.load import load_scenario
+from faults.kinds.partitions import Partitions
 
 
 def counts(name, level):
@@ -18,6 +19,15 @@ def test_a_level_has_as_many_faults_as_it_says(level, wanted):
 
 def test_the_swarm_level_draws_how_many_as_well():
     assert len(set(counts("calm", "swarm"))) > 2
+
+
+def test_a_kind_outside_the_swarms_list_is_drawn_where_a_plan_has_it():
+    """All faults of the swarm stay as they are."""
+    asked, other = load_scenario("random-partitions"), load_scenario("calm", ["cluster.validators=5"])
+    for seed in range(8):
+        with_it, without = (dict(with_faults(each, "swarm", seed).faults) for each in (asked, other))
+        assert isinstance(with_it.pop("partitions"), Partitions)
+        assert with_it == without
 
 
 def test_seeds_draw_different_faults_and_the_same_again():
