@@ -39,6 +39,8 @@ RUNS = list(dict.fromkeys([*NAMES, *DRAWN, *WITNESSES.values()]))
 """Every scenario (small size, seed 0), the first seeds of the swarm, and drawn runs that witness a coverage point."""
 
 UNFORESEEN = {
+    "clocks-stepped-together": {"events": "four hours of proposals that are refused as too far ahead"},
+    "consensus-beside-gossip": {"events": "gossip that fills its share of every uplink"},
     "flooded-validators": {"events": "an adversary's flood of messages"},
     "lying-peers": {"events": "answers that are false, and asked for again"},
     "lone-torn-nullify": {"events": "the timers of a single validator, with no other one's messages beside them"},
