@@ -281,7 +281,8 @@ def finality_gap_max_us(scenario: Scenario) -> int | None:
     faults = [fault for fault in scenario.faults.values() if fault.enabled]
     stopped = {node for fault in faults for node in fault.targets()}
     faulty_max = faults_of(scenario.cluster.validators)
-    is_whole = not scenario.network.loss_ppm and all(fault.only_stops for fault in faults)
+    is_whole = not (scenario.network.loss_ppm or scenario.network.uplink_bytes_per_second)
+    is_whole = is_whole and all(fault.only_stops for fault in faults)
     if not stopped or not is_whole or len(stopped) > faulty_max:
         return None
     rules = RULES[scenario.consensus.engine]

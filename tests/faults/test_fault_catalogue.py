@@ -5,6 +5,7 @@ import pytest
 
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
+from cluster.swarm.faults import DRAWN
 from faults import kind_of
 from faults.catalogue import SHARED, catalogue, page
 from faults.kinds.drawing import WHERE_ASKED
@@ -73,6 +74,7 @@ def test_every_draw_has_a_place_of_its_own_and_none_is_left_out():
     places = sorted(drawn.place for kind in FAULTS.built_in for drawn in kind.draws())
 
     assert places == [WHERE_ASKED, *range(27)]
+    assert [drawn.place for drawn in DRAWN] == list(range(27))
 
 
 def test_the_page_of_kinds_is_what_the_kinds_say():

@@ -84,7 +84,7 @@ def test_partitions_have_the_stated_rate_and_length():
     assert 1_850 < len(drawn) < 2_150
     assert 95 < sum(lengths_ms) / len(drawn) < 105
     assert 0.60 < sum(length_ms < 100 for length_ms in lengths_ms) / len(drawn) < 0.66
-    assert len({each.groups for each in drawn}) > 30
+    assert len({each.groups for each in drawn[:100]}) > 30
 
 
 def test_partitions_of_named_groups_draw_no_sides():

@@ -8,6 +8,7 @@ from cluster.runtime.cluster import Cluster
 from cluster.runtime.hooks import RunHooks
 from cluster.scenario.load import load_scenario
 from cluster.scenario.messages import ScenarioError
+from cluster.verdict.facts import finality_gap_max_us
 from network.events import Delivered, events_of_type
 from validators.events import BlockFinalized
 from validators.messages import MESSAGE_KINDS, TRAFFIC
@@ -44,6 +45,14 @@ def test_every_kind_of_message_is_in_one_class():
     assert sorted(kind for kinds in TRAFFIC.values() for kind in kinds) == sorted(MESSAGE_KINDS)
     assert "BlockRelay" in TRAFFIC["consensus"]
     assert "BlockResponse" in TRAFFIC["sync"]
+
+
+def test_no_gap_between_final_blocks_is_promised_behind_an_uplink():
+    """Messages may wait in it for any time."""
+    crash = 'faults.it={kind="crash", validator=1, at_ms=1_000, restart_ms=3_000}'
+
+    assert finality_gap_max_us(load_scenario("calm", [crash])) is not None
+    assert finality_gap_max_us(load_scenario("calm", [crash, WIDE])) is None
 
 
 def test_gossip_delays_no_block_with_shares_and_stops_the_chain_without():
