@@ -5,7 +5,7 @@ from typing import Any
 PAGES = {
     "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
     "How to": (
-        *("campaigns", "studies", "tools", "exports", "replicas", "application", "upgrade", "fixtures"),
+        *("campaigns", "studies", "incidents", "tools", "exports", "replicas", "application", "upgrade", "fixtures"),
         "extend/README",
     ),
     "Reference": ("commands", "reference", "study-keys", "faults", "workloads", "events", "invariants", "mutants"),

@@ -48,8 +48,8 @@ MUTANTS_PLUGIN: Final = "stampede-mutants"
 
 WHERE_MUTANTS_ARE: Final = f"in a clone of the repository `{MUTATION_TOOL} COMMAND` runs with it"
 
-SHIPPED: Final = str(PROJECT_ROOT / "studies" / "plugins")
-"""The folder of the plug-ins that come with the test bed; they are found without an installation."""
+SHIPPED: Final = (str(PROJECT_ROOT / "studies" / "plugins"), str(PROJECT_ROOT / "incidents"))
+"""The folders of the plug-ins that come with the test bed; they are found without an installation."""
 
 _PREFIX: Final = "stampede_testbed."
 _SEPARATORS: Final = re.compile(r"[-_.]+")
@@ -184,9 +184,8 @@ def _installed() -> "dict[str, Distribution]":
     # With it come mail, archives and tables: 35 ms of every run, and most name no plug-in.
     from importlib.metadata import distributions  # noqa: PLC0415
 
-    if SHIPPED not in sys.path:
-        # Last, so that it hides nothing.
-        sys.path.append(SHIPPED)
+    # Last, so that they hide nothing.
+    sys.path += [folder for folder in SHIPPED if folder not in sys.path]
     found: dict[str, Distribution] = {}
     for distribution in distributions():
         if _entries_of(distribution):

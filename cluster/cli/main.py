@@ -52,6 +52,8 @@ COMMANDS: Final = {
     "diff": (_RECORDS, "say where two runs differ first"),
     "differential": (_CAMPAIGNS, "compare validators' code with a second implementation"),
     "study": (_CAMPAIGNS, "answer a question about a chain's parameters, with intervals"),
+    "incident": (_CAMPAIGNS, "run an outage of a real chain, without and with its fault"),
+    "incidents": (_CAMPAIGNS, "list the outages of real chains by the shape of their fault"),
     "reorgs": (_RUNS, "abandon branches of many depths, and compare the states"),
     "faults": (_RUNS, "list the kinds of faults, or the parameters of one"),
     "workloads": (_RUNS, "list the kinds of workloads, or the parameters of one"),

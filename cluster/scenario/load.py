@@ -72,6 +72,17 @@ def load_scenario(
     except OSError as error:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from error
     apply_settings(raw, settings)
+    return scenario_of(raw, path, application, builds)
+
+
+def scenario_of(
+    raw: dict[str, Any], path: Path, application: str | None = None, builds: Sequence[str] = ()
+) -> Scenario:
+    """Turn the plain data of a file into a checked scenario whose programs and files are found from the file's folder.
+
+    Raises:
+        ScenarioError: The data are invalid, or the program of its application does not exist.
+    """
     place_commands(raw, path, application, builds)
     # A second time: a setting may state an old value.
     scenario = convert_scenario(with_new_names(raw, report_once), str(path))
@@ -219,15 +230,15 @@ def _lay_over(raw: dict[str, Any]) -> bool:
         return False
     laid = [tables[form] for form in stated_forms(consensus) if form in tables]
     for table in laid:
-        _merge(raw, table)
+        merge(raw, table)
     return bool(laid)
 
 
-def _merge(section: dict[str, Any], over: object) -> None:
+def merge(section: dict[str, Any], over: object) -> None:
     """Change a section by the values of a second section, and nested sections in the same way."""
     for key, value in over.items() if isinstance(over, dict) else ():
         if isinstance(value, dict) and isinstance(section.get(key), dict):
-            _merge(section[key], value)
+            merge(section[key], value)
         else:
             # Not the second section itself: settings that follow change this section.
             section[key] = deepcopy(value)

@@ -27,6 +27,7 @@ from typing import NamedTuple
 from checker.record.root import PROJECT_ROOT
 from cluster.differential.case_files import FORMAT, CaseFile, write_case
 from cluster.differential.chain_draws import DrawnChain
+from cluster.incidents.incident import incident_files
 from tests.hardening.command_lines import LINES, READ_ONLY, SHORT, FileArgument, file_arguments, typed, written_by
 from tests.hardening.fields import tamperings
 from tests.hardening.places import INSIDE, PLACES, link_to_a_folder
@@ -92,6 +93,7 @@ def make_template(place: Path, *, is_whole: bool = True) -> Path:
     (place / "outside" / "file").write_text("mine")
     plan = f'name = "plan"\ntitle = "Nothing goes wrong."\n[run]\nuntil_height = {SHORT[-1]}\n'
     (place / "study.toml").write_text(SMALL, encoding="utf-8")
+    shutil.copyfile(incident_files()["n12-zero-cost"], place / "incident.toml")
     for name in ("plan.toml", "plans/plan.toml"):
         (place / name).write_text(plan)
     for seed, name in enumerate(("record", "other") if is_whole else ("record",)):

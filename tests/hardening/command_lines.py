@@ -22,6 +22,7 @@ SCENARIO_TEXTS = {
     "scenarios name",
     "reorgs scenario",
     "study study",
+    "incident incident",
     "fixtures words",
 }
 """Texts that may be the path of a file: a scenario by its name or its file, a program, or a run directory."""
@@ -39,6 +40,7 @@ OTHER_TEXTS = {
 READ_ONLY = {
     "scenario",
     "study",
+    "incident",
     "name",
     "directory",
     "first",
@@ -98,6 +100,7 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
     "fixtures of a run": {"what": "export", "words": "record", "its height": "2", "--out": "made-cases"},
     "new": {"name": "my-plan", "--out": "new.toml"},
     "study": {"study": "study.toml", "--quick": None, "--jobs": "1", "--runs": "runs"},
+    "incident": {"incident": "incident.toml", "--runs": "runs"},
     "reorgs": {"scenario": "plan.toml", "--depths": "1"},
     "reorgs of an application": {
         "--application": f"{sys.executable} {EXAMPLES / 'python' / 'ledger.py'}",

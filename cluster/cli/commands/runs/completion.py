@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Final
 
 from cluster.cli.options import Parser, describe_command, print_json
+from cluster.incidents.incident import incident_files
 from cluster.scenario.load import scenario_files
 
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -76,6 +77,7 @@ def words_by_command() -> dict[str, list[str]]:
         module.fill_parser(parser)
         options = dict.fromkeys(_OPTION.findall(parser.format_usage()))
         found[name] = [*options, *(scenarios if name in TAKES_SCENARIO else [])]
+    found["incident"] += incident_files()
     found["completion"] += SHELLS
     return found
 
