@@ -17,12 +17,10 @@ KEPT = ("n05-cron", "n09-map-walk", "n11-gas", "n12-zero-cost", "n22-stale-rows"
 @pytest.mark.long
 @pytest.mark.parametrize("name", rest_in_soak(incident_files(), KEPT))
 def test_the_healthy_run_passes_and_the_planted_fault_is_found(name):
-    found = compare(
-        load_incident(name), runs=None, progress=lambda title: LiveProgress(title=title, is_quiet=True), has_page=False
-    )
+    found = compare(load_incident(name), runs=None, progress=lambda title: LiveProgress(title=title, is_quiet=True))
     healthy, planted = found.sides
 
     assert found.wrong == []
-    assert (healthy.verdict, healthy.failed) == ("passed", ())
+    assert (healthy.result.verdict, healthy.failed) == ("passed", ())
     assert planted.failed != ()
     assert found.is_kept or found.loaded.incident.scale.difference

@@ -28,11 +28,14 @@ class SideRow(NamedTuple):
     """A side: its verdict and failed checks, and what is wrong with them."""
 
     side: Side
-    verdict: str
-    headline: str
+    result: PipelineResult
     failed: tuple[str, ...]
     wrong: str
-    directory: str
+
+    @property
+    def directory(self) -> str:
+        """The run directory; empty if none stays."""
+        return str(self.result.directory or "")
 
 
 class ThenAndHere(NamedTuple):
@@ -63,14 +66,14 @@ class ThenAndHere(NamedTuple):
 
 
 def compare(
-    loaded: LoadedIncident, *, runs: Path | None, progress: Callable[[str], LiveProgress], has_page: bool = True
+    loaded: LoadedIncident, *, runs: Path | None, progress: Callable[[str], LiveProgress], command: str = ""
 ) -> ThenAndHere:
-    """Run both sides of an incident; `progress` opens the display of a run by its title."""
+    """Run both sides of an incident; `progress` opens the display of a run by its title, `command` repeats both."""
     results: dict[Side, PipelineResult] = {}
     for side, scenario in loaded.sides.items():
         with progress(scenario.name) as shown:
             seed = loaded.incident.seed
-            results[side] = run_pipeline(scenario, seed, runs=runs, progress=shown, has_page=has_page)
+            results[side] = run_pipeline(scenario, seed, runs=runs, progress=shown, command=command, has_page=False)
     measured = loaded.incident.measured
     rows = {name: _measure(name, measure, results) for name, measure in measured.items()}
     over, under = (rows[name] for name in loaded.incident.scale.ratio)
@@ -97,4 +100,4 @@ def _side(side: Side, result: PipelineResult, expected: ExpectedSide) -> SideRow
         wrong = f"the verdict is {result.verdict}, expected {expected.verdict}: {result.headline}"
     elif missing := [name for name in expected.fails if name not in failed]:
         wrong = f"{', '.join(missing)} did not fail, expected to find the fault"
-    return SideRow(side, result.verdict, result.headline, failed, wrong, str(result.directory or ""))
+    return SideRow(side, result, failed, wrong)

@@ -87,6 +87,7 @@ def make_verdict(
     ]
     together = joint_consequences(scenario.faults.values(), scenario.electorate)
     facts += [("faults together", sentence) for sentence in together]
+    facts += [(f"{what}: then, here", f"{then}, {here}") for what, then, here in document.get("incident", ())]
     typed = {"repeat": str(document.get("repeat", "")), **commands}
     return VerdictPane(
         name=name,

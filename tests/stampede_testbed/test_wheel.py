@@ -12,6 +12,7 @@ from checker.record.fingerprint import this_code
 from checker.record.program import VERSION
 from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
+from cluster.incidents.incident import incident_files
 from cluster.outside.new import LANGUAGES
 from cluster.scenario.load import scenario_files
 from tests.support.wheel import add_strangers, install_wheel, run_installed
@@ -99,6 +100,14 @@ def test_the_plugin_of_studies_is_in_the_wheel(target, elsewhere):
     done = stampede(target, "check", "calm", *plugin, "--set", "chain.policy=eip1559-ema", cwd=elsewhere)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_incidents_and_their_faults_are_in_the_wheel(target, elsewhere):
+    done = stampede(target, "incident", "n12", "--json", "--runs", "runs", cwd=elsewhere)
+    listed = stampede(target, "incidents", "--json", cwd=elsewhere)
+
+    assert done.returncode == 0, done.stderr
+    assert [entry["name"] for entry in json.loads(listed.stdout)["incidents"]] == [*incident_files()]
 
 
 @pytest.mark.soak

@@ -98,6 +98,10 @@ def test_the_command_sets_then_beside_here(tmp_path, capsys):
 
     assert "kept: validators that crashed over all validators" in said
     assert "as stated: the healthy run passed" in said
+    for side in (f"{SMALL}-0", f"{SMALL}-planted-0"):
+        assert (
+            "validators that crashed (then: in a hundred): then, here" in (tmp_path / side / "report.html").read_text()
+        )
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {f"{SMALL}-0", f"{SMALL}-planted-0"}
 
 

@@ -2,7 +2,10 @@
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
+from checker.record.manifest import REPORT
 from checker.results import EXIT_CODES
 from cluster.cli.options import (
     RUNS,
@@ -15,7 +18,7 @@ from cluster.cli.options import (
     print_lines,
 )
 from cluster.incidents.incident import SHAPES, load_incident
-from cluster.incidents.sides import MeasureRow, ThenAndHere, compare
+from cluster.incidents.sides import MeasureRow, SideRow, ThenAndHere, compare
 from cluster.live.progress import LiveProgress
 
 
@@ -35,8 +38,11 @@ def fill_parser(parser: Parser) -> None:
 def run_incident(options: argparse.Namespace) -> int:
     """Run both sides, print them beside the source, and return the exit code."""
     loaded = load_incident(options.incident)
-    is_quiet = options.json or options.quiet
-    found = compare(loaded, runs=options.runs, progress=lambda title: LiveProgress(title=title, is_quiet=is_quiet))
+    is_quiet, command = options.json or options.quiet, command_line(["incident", options.incident])
+    found = compare(
+        loaded, runs=options.runs, progress=lambda title: LiveProgress(title=title, is_quiet=is_quiet), command=command
+    )
+    _write_pages(found, command)
     exit_code = EXIT_CODES["inconclusive" if found.wrong else "passed"]
     if options.json:
         print_json(_as_json(found, exit_code))
@@ -45,6 +51,20 @@ def run_incident(options: argparse.Namespace) -> int:
     else:
         print_lines([*_lines(found)])
     return exit_code
+
+
+def _write_pages(found: ThenAndHere, command: str) -> None:
+    """Write the page of each run, with the figures of then beside those of here."""
+    from cluster.page.write import page_of, write_page  # noqa: PLC0415 - the help need not wait for it
+
+    figures = [cells for cells in (*map(_cells, found.measures), _ratio(found)) if cells[2]]
+    for side in found.sides:
+        directory, result = Path(side.directory), side.result
+        document = result.as_json(command) | {"incident": figures}
+        write_page(
+            directory / REPORT,
+            partial(page_of, directory, document, result.scenario, result.checks, place=directory),
+        )
 
 
 def _lines(found: ThenAndHere) -> Iterator[str]:
@@ -58,8 +78,8 @@ def _lines(found: ThenAndHere) -> Iterator[str]:
     yield ""
     for side in found.sides:
         failed = f" (fails: {', '.join(side.failed)})" if side.failed else ""
-        yield f"{side.side:8}{side.verdict}{failed}: {side.headline}"
-    yield from (f"record  {side.directory}" for side in found.sides)
+        yield f"{side.side:8}{side.result.verdict}{failed}: {side.result.headline}"
+    yield from (f"page    {Path(side.directory) / REPORT}" for side in found.sides)
     if incident.scale.difference:
         yield f"scale   {incident.scale.difference}"
     yield from (f"explain with: {command_line(['explain', found.sides[1].directory])}" for _ in found.sides[1:])
@@ -69,9 +89,8 @@ def _lines(found: ThenAndHere) -> Iterator[str]:
 def _ending(found: ThenAndHere) -> str:
     if found.wrong:
         return f"not as stated: {'; '.join(found.wrong)}"
-    return (
-        f"as stated: the healthy run {found.sides[0].verdict}, and {', '.join(found.sides[1].failed)} found the fault"
-    )
+    healthy, planted = found.sides
+    return f"as stated: the healthy run {healthy.result.verdict}, and {', '.join(planted.failed)} found the fault"
 
 
 def _cells(row: MeasureRow) -> tuple[str, str, str]:
@@ -104,5 +123,17 @@ def _as_json(found: ThenAndHere, exit_code: int) -> dict[str, object]:
         "source": incident.source,
         "measures": [row._asdict() for row in found.measures],
         "ratio": {"kept": incident.scale.kept, "then": found.then, "here": found.here},
-        "sides": [side._asdict() for side in found.sides],
+        "sides": [_as_row(side) for side in found.sides],
+    }
+
+
+def _as_row(side: SideRow) -> dict[str, object]:
+    result = side.result
+    return {
+        "side": side.side,
+        "verdict": result.verdict,
+        "headline": result.headline,
+        "failed": side.failed,
+        "wrong": side.wrong,
+        "directory": side.directory,
     }
