@@ -168,6 +168,11 @@ def short(digest: bytes) -> str:
     return digest[:6].hex()
 
 
+def name_signers_of_both(first: Sequence[int], second: Sequence[int]) -> str:
+    """Return who signed both of two certificates: two quorums share a third of all signers."""
+    return f"{name_validators(each for each in dict.fromkeys(first) if each in second)} signed both"
+
+
 def name_validators(nodes: Iterable[int]) -> str:
     """Return `validator 2` or `validators 0, 2`, in ascending order."""
     listed = sorted(nodes)

@@ -16,7 +16,7 @@ from faults.kind_registry import kind_of
 from faults.kinds.base import Fault
 from faults.kinds.byzantine import Byzantine
 from faults.kinds.registry import FAULTS
-from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_validators
+from faults.plan import PlanError, all_over_ms, byzantine_validators, check_plan, resolve_validators, twinned_validators
 
 __all__ = [
     "FAULTS",
@@ -39,4 +39,5 @@ __all__ = [
     "check_plan",
     "kind_of",
     "resolve_validators",
+    "twinned_validators",
 ]

@@ -108,6 +108,12 @@ def byzantine_validators(faults: Mapping[str, Fault]) -> tuple[int, ...]:
     return tuple(sorted(dict.fromkeys(node for nodes in found for node in nodes)))
 
 
+def twinned_validators(faults: Mapping[str, Fault]) -> tuple[int, ...]:
+    """Return the validators with a second machine, ascending; the machines are numbered in this order."""
+    found = (fault.twinned() for fault in faults.values() if fault.enabled)
+    return tuple(sorted(dict.fromkeys(node for nodes in found for node in nodes)))
+
+
 Placed: TypeAlias = tuple[Fault, tuple[int, int]]
 """A fault with the time of the run in which it can be active."""
 

@@ -86,13 +86,18 @@ class Bus:
         self._wires: dict[NodeId, dict[NodeId, LinkState]] = {node: {} for node in self._chains}
         classes: tuple[UplinkClass, ...] = topology.graph.get("uplink", ())
         self._uplinks = {node: Uplink(classes) for node in (self._chains if classes else ())}
+        identities: dict[NodeId, NodeId | None] = dict(topology.nodes(data="identity"))  # type: ignore[arg-type]
+        self._twins = {node: shared for node, shared in identities.items() if shared is not None}
+        """By machine of a twin, the identity under which the other nodes know it."""
         # Sorted, because a broadcast goes along these in the order in which they are made.
         for source, destination in sorted(topology.edges):
             spec: LinkSpec = topology.edges[source, destination]["link"]
             near, far = self._chains[source], self._chains[destination]
             uplink = self._uplinks.get(source)
             wire = LinkState(source, destination, spec, near, far_chain=far, chance=chance, uplink=uplink)
+            wire.shown_source = self._twins.get(source, source)
             self._wires[source][destination] = wire
+        self._machines = {identity: (identity, node) for node, identity in self._twins.items()}
         self._active: dict[str, tuple[Condition, tuple[LinkState, ...]]] = {}
         self._touched: dict[str, TouchCount] = {}
         self._held: dict[str, list[_Held]] = {}
@@ -104,6 +109,8 @@ class Bus:
 
     def attach(self, node: NodeId, deliver: Deliver | None) -> None:
         """Let `deliver` be called with (source, payload) for each message to a node; None: the node is off.
+
+        The source of a twin's message is the identity that it shares.
 
         Raises:
             UnknownLinkError: the node is not in the topology.
@@ -119,20 +126,26 @@ class Bus:
                 wires[node].deliver = deliver
 
     def send(self, source: NodeId, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
-        """Send one message.
+        """Send one message, also to the twin of its receiver.
 
         Raises:
             UnknownLinkError: the topology has no such link.
         """
-        self._transmit(source, (self._wire(source, destination),), self._wrap(payload, label))
+        wires: Iterable[LinkState]
+        if destination in self._machines:
+            # A machine has no link to a twin of its own.
+            wires = [wire for node in self._machines[destination] if (wire := self._wires[source].get(node))]
+        else:
+            wires = (self._wire(source, destination),)
+        self._transmit(source, wires, self._wrap(payload, label))
 
     def broadcast(self, source: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send one payload along every link of a node, by ascending destination."""
         self._transmit(source, self._wires[source].values(), self._wrap(payload, label))
 
     def neighbours(self, source: NodeId) -> tuple[NodeId, ...]:
-        """Return the receivers of this node's broadcasts, in order."""
-        return tuple(self._wires[source])
+        """Return the receivers of this node's broadcasts, in order, without twins: `send` reaches them too."""
+        return tuple(node for node in self._wires[source] if node not in self._twins)
 
     # Faults
 
@@ -348,7 +361,7 @@ class Bus:
             chain.note(record)
             if chain.is_shown:
                 chain.show(record, Delivered)
-        deliver(source, payload)
+        deliver(wire.shown_source, payload)
 
     def _is_lost(self, wire: LinkState, ordinal: int, losses: Losses) -> bool:
         """Return whether a message that would arrive now has been lost on the way."""

@@ -141,7 +141,8 @@ class LinkState:
 
     __slots__ = (
         *("_chance", "_lost_below", "_streams", "chain", "conditions", "deliver", "destination", "far_chain"),
-        *("is_plain", "last_us", "losses", "plain_delays_us", "plain_end", "sent", "source", "spec", "uplink"),
+        *("is_plain", "last_us", "losses", "plain_delays_us", "plain_end", "sent", "shown_source", "source", "spec"),
+        "uplink",
     )
 
     def __init__(
@@ -155,7 +156,8 @@ class LinkState:
         chance: Chance,
         uplink: Uplink | None = None,
     ) -> None:
-        self.source = source
+        # The bus sets the identity of a machine that has the number of another one.
+        self.source = self.shown_source = source
         self.destination = destination
         self.spec = spec
         self.chain = chain

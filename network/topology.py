@@ -7,6 +7,7 @@ commands make none, and it is a tenth of every start.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from network.latency import Latency
@@ -66,6 +67,7 @@ def build_topology(
     overrides: Mapping[Link, LinkSpec] | None = None,
     *,
     uplink: Sequence[UplinkClass] = (),
+    twins: Mapping[NodeId, NodeId] = MappingProxyType({}),
 ) -> "nx.DiGraph[NodeId]":
     """Link each of `nodes` nodes (ids from 0) to every other; the edge attribute "link" is a `LinkSpec`.
 
@@ -76,6 +78,8 @@ def build_topology(
         default: the latency of a lossless link, or a whole link.
         overrides: replaces the link of a direction, by (source, destination).
         uplink: the classes of the line that each node's links share; none: no such line.
+        twins: nodes that send and receive under the number of another node, their identity; the node attribute
+            "identity" has it. The machines of one identity have no link.
 
     Raises:
         TopologyError: there are no nodes, or an override names a link that does not exist.
@@ -92,4 +96,7 @@ def build_topology(
         if not graph.has_edge(source, destination):
             raise TopologyError(f"no link {source}->{destination} among {nodes} nodes")
         graph.edges[source, destination]["link"] = link
+    for node, identity in twins.items():
+        graph.nodes[node]["identity"] = identity
+        graph.remove_edges_from([(node, identity), (identity, node)])
     return graph

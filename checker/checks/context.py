@@ -105,6 +105,7 @@ class RunContext:
         rules: The rules of the chain, known before its first block.
         validators: The number of validators; replicas with a greater number are observers.
         honest: Numbers of the replicas that the checks cover, ascending.
+        twins: By further machine, the Byzantine validator under whose number it sends and receives.
         engine: The name of the consensus engine.
         offers: The parts of the run that checks may read.
         application: The outside application behind the replicas, or None.
@@ -137,6 +138,7 @@ class RunContext:
     validators: int
     honest: Sequence[int]
     engine: str
+    twins: Mapping[int, int] = field(default_factory=dict)
     offers: Sequence[Need] = ("trace", "receipts", "tables")
     application: ApplicationFacts | None = None
     genesis: Genesis | None = None

@@ -221,10 +221,11 @@ def _process_packet(pid: int, name: str) -> bytes:
     return message((PACKET, message((DESCRIPTOR, descriptor))))
 
 
-def names_of(validators: int, observers: Iterable[str]) -> Iterator[str]:
+def names_of(validators: int, observers: Iterable[str], twinned: Iterable[int] = ()) -> Iterator[str]:
     """Yield the names of the replicas, in the order of their numbers."""
     yield from (f"validator {node}" for node in range(validators))
     yield from (f"observer {name}" for name in observers)
+    yield from (f"twin of validator {node}" for node in twinned)
 
 
 BEGINNING: Final = _process_packet(1, "validator 0")

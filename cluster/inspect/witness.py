@@ -14,7 +14,6 @@ from cluster.inspect.execute_again import execute_alone, reason_of
 from cluster.outside.hosting.run import ANOTHER_TIME_ZONE
 from cluster.runtime.cluster import Cluster
 from cluster.verdict.beside import COLD_HASH_SEED
-from faults import byzantine_validators
 from validators.consensus.registry import ENGINES
 from validators.execution import Block, BrokenOff, Executed, ExecutionLayer, Genesis, LayerTables, Transaction
 from validators.execution.blocks import header_digest
@@ -47,8 +46,7 @@ class ExecutionWitness:
             return
         self._genesis, self._digest = Block(blank.finalized, ()), blank.genesis_digest
         # The execution of a Byzantine validator proves nothing about the code.
-        byzantine = byzantine_validators(cluster.scenario.faults)
-        self.honest = tuple(node for node in self._own if node not in byzantine)
+        self.honest = tuple(node for node in self._own if node not in cluster.scenario.byzantine)
         cluster.factories = {**self._own, **{node: self.opening(node, self._own[node]) for node in self.honest}}
 
     def applied(self, node: int, executed: Executed) -> None:
@@ -93,7 +91,7 @@ class ExecutionWitness:
         replicas = cluster.applications.replicas
         here = replicas.launches_in(hash_seed=0, timezone="UTC")
         cold = replicas.launches_in(hash_seed=COLD_HASH_SEED, timezone=ANOTHER_TIME_ZONE)
-        run = ExplainedRun(replicas.log, here, cold, byzantine_validators(scenario.faults))
+        run = ExplainedRun(replicas.log, here, cold, scenario.byzantine)
         return explain_application(explanation, run)
 
     def opening(self, node: int, factory: ValidatorFactory) -> ValidatorFactory:

@@ -188,6 +188,8 @@ def mode_of(scenario: Scenario, node: int) -> str:
     observer = scenario.observers_by_number.get(node)
     if observer is not None:
         return tag_of(type(observer))
+    if node in scenario.twins:
+        return "twin"
     if any(fault.is_byzantine and fault.enabled and node in fault.targets() for fault in scenario.faults.values()):
         return "byzantine"
     mode: str = scenario.validators.get(str(node), ValidatorSection()).apply

@@ -137,7 +137,9 @@ def _replicas(document: Mapping[str, Any], scenario: Scenario) -> list[Who]:
     for node in range(scenario.replicas):
         observer = scenario.observers_by_number.get(node)
         row = rows.get(node, {})
-        if observer is None:
+        if node in scenario.twins:
+            name, mode = f"twin of validator {scenario.identity_of(node)}", "with its key and a disk of its own"
+        elif observer is None:
             name, mode = f"validator {node}", _mode(scenario, node)
         else:
             name = f"observer {list(scenario.observers)[node - scenario.cluster.validators]}"

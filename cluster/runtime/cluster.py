@@ -234,7 +234,7 @@ class Cluster:
             chain=trace.chain(SUPERVISOR),
             chance=chance,
             engine=scenario.consensus.engine,
-            validators=scenario.replicas,
+            validators=scenario.identities,
             adversaries=self._adversaries,
             observers=len(scenario.observers),
             earlier={} if self.data is None else self.data.touched,
@@ -270,7 +270,7 @@ class Cluster:
         return disks
 
     def _provision(self, node: int, disk: Disk) -> None:
-        provision(disk, journal_head(self._genesis, node, self._keys.validator_keys))
+        provision(disk, journal_head(self._genesis, self.scenario.identity_of(node), self._keys.validator_keys))
 
     def _build(self, slot: MachineSlot, port: Port, handle: DiskHandle) -> Validator:
         node, settings = slot.node, settings_of(self.scenario, slot.node)

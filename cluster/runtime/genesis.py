@@ -12,7 +12,10 @@ from validators.identity import public_key_of, secret_seed
 
 @dataclass(frozen=True, slots=True)
 class ClusterKeys:
-    """Ed25519 seeds of the replicas, and public keys of the validators, by index; an observer has no public key."""
+    """Ed25519 seeds of the replicas, and public keys of the validators, by index; an observer has no public key.
+
+    A twin has the seed of its validator.
+    """
 
     seeds: tuple[bytes, ...]
     validator_keys: tuple[bytes, ...]
@@ -23,7 +26,7 @@ def keys_of(scenario: Scenario) -> ClusterKeys:
     validators = scenario.cluster.validators
     seeds = tuple(
         secret_seed(scenario.chain_id, "validator" if index < validators else "observer", index)
-        for index in range(scenario.replicas)
+        for index in map(scenario.identity_of, range(scenario.replicas))
     )
     return ClusterKeys(seeds, tuple(public_key_of(seed) for seed in seeds[:validators]))
 

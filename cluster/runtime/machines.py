@@ -107,10 +107,12 @@ class MachineController:
         self.slots = [MachineSlot(node, disk) for node, disk in enumerate(disks)]
 
     async def host_all(self) -> None:
-        """Host all validators until the run is stopped."""
+        """Host all validators until the run is stopped; a twin stays off until its fault switches it on."""
         async with trio.open_nursery() as nursery:
             for slot in self.slots:
-                self._switch_on(slot)
+                adversary = self._adversaries.get(slot.node)
+                if adversary is None or adversary.node == slot.node:
+                    self._switch_on(slot)
                 nursery.start_soon(self._host, slot, name=f"validator {slot.node}")
 
     def crash(self, node: int) -> bool:

@@ -49,8 +49,8 @@ def topology_of(scenario: Scenario) -> "nx.DiGraph[int]":
         for destination in nodes
         if source != destination
     }
-    default = link(network.latency_ms * MILLISECOND_US)
-    return build_topology(len(nodes), default, between, uplink=network.uplink())
+    default, twins = link(network.latency_ms * MILLISECOND_US), scenario.twins
+    return build_topology(len(nodes), default, between, uplink=network.uplink(), twins=twins)
 
 
 def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> ValidatorFactory:
@@ -67,8 +67,8 @@ def factory_of(scenario: Scenario, node: int, adversary: Adversary | None) -> Va
 
 
 def section_of(scenario: Scenario, node: int) -> ReplicaSection | None:
-    """Return a scenario's section for a replica, if there is any."""
-    return scenario.observers_by_number.get(node) or scenario.validators.get(str(node))
+    """Return a scenario's section for a replica, if there is any; a twin has that of its validator."""
+    return scenario.observers_by_number.get(node) or scenario.validators.get(str(scenario.identity_of(node)))
 
 
 def _own_times(scenario: Scenario) -> dict[str, int | str]:
@@ -92,7 +92,7 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
     consensus, kind = scenario.consensus, ENGINES[scenario.consensus.engine]
     own = section_of(scenario, node) or ReplicaSection()
     return ValidatorSettings(
-        node=node,
+        node=scenario.identity_of(node),
         validators=scenario.cluster.validators,
         consensus=kind,
         consensus_config=kind.configure(
@@ -121,8 +121,7 @@ def judged_replicas(scenario: Scenario, seed: int) -> list[int]:
     """Return the replicas whose consensus is judged: all honest replicas, or a few and all holders of mutants."""
     if scenario.consensus.engine not in SPECIFICATIONS:
         return []
-    byzantine = byzantine_validators(scenario.faults)
-    honest = [node for node in range(scenario.replicas) if node not in byzantine]
+    honest = [node for node in range(scenario.replicas) if node not in scenario.byzantine]
     if scenario.run.consensus_judged == "all":
         return honest
     drawn = Draw(seed).some_of("run.consensus_judged", honest, JUDGED_FEW)
@@ -138,13 +137,13 @@ def with_recording(
 
 
 def adversaries_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dict[int, Adversary]:
-    """Return the adversary of each validator that is Byzantine at any time, with the true key of that validator."""
+    """Return the adversary of each machine that is Byzantine at any time, with the true key of its validator."""
     byzantine = byzantine_validators(scenario.faults)
     return {
         node: ADVERSARIES[scenario.consensus.engine].make(
-            node,
+            scenario.identity_of(node),
             validators=scenario.cluster.validators,
-            replicas=scenario.replicas,
+            replicas=scenario.identities,
             byzantine=byzantine,
             scheme=make_scheme(keys.seeds[node], keys.validator_keys),
             config=settings_of(scenario, node).consensus_config,
@@ -152,7 +151,7 @@ def adversaries_of(scenario: Scenario, keys: ClusterKeys, chance: Chance) -> dic
             max_skew_ms=scenario.chain.max_skew_ms,
             is_foreign=scenario.foreign_application is not None,
         )
-        for node in byzantine
+        for node in scenario.byzantine
     }
 
 

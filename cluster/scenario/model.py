@@ -28,7 +28,7 @@ from cluster.scenario.sections.longest_chain import LongestChainSection
 from cluster.scenario.sections.replicas import CHUNK_BYTES_MAX, Observer, ValidatorSection
 from cluster.workloads.registry import WORKLOADS
 from cluster.workloads.submission import WorkloadKind
-from faults import FAULTS, Fault
+from faults import FAULTS, Fault, byzantine_validators, twinned_validators
 from faults.quorums import Electorate
 from network.latency import Latency
 from network.queues import UplinkClass
@@ -260,7 +260,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """The replicas, and the votes that make a certificate if the engine has certificates."""
         validators = self.cluster.validators
         quorum = quorum_of(validators) if self.finality_depth is None else None
-        return Electorate(validators, self.replicas, quorum)
+        return Electorate(validators, self.identities, quorum)
 
     @property
     def stops_at_failure(self) -> bool:
@@ -278,9 +278,28 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return self.chain.id or self.name
 
     @property
-    def replicas(self) -> int:
-        """The number of replicas: validators, then observers."""
+    def identities(self) -> int:
+        """The number of replicas with a number and a key of their own: validators, then observers."""
         return self.cluster.validators + len(self.observers)
+
+    @property
+    def twins(self) -> dict[int, int]:
+        """The machines of twins, numbered after the observers, each with the validator that it is a twin of."""
+        return dict(enumerate(twinned_validators(self.faults), self.identities))
+
+    @property
+    def replicas(self) -> int:
+        """The number of machines: validators, then observers, then twins."""
+        return self.identities + len(twinned_validators(self.faults))
+
+    @property
+    def byzantine(self) -> tuple[int, ...]:
+        """The machines that no check judges: Byzantine validators, then twins."""
+        return *byzantine_validators(self.faults), *self.twins
+
+    def identity_of(self, node: int) -> int:
+        """Return the number under which a machine is known to the others."""
+        return self.twins.get(node, node)
 
     @property
     def observers_by_number(self) -> dict[int, Observer]:

@@ -307,7 +307,7 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 
 def _arrival_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     if scenario.expect.arrival is not None:
-        yield from scenario.expect.arrival.check("expect.arrival", scenario.replicas)
+        yield from scenario.expect.arrival.check("expect.arrival", scenario.identities)
 
 
 def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
@@ -315,7 +315,7 @@ def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         return
     from checker.mutants import mutants_with  # noqa: PLC0415 - few scenarios have any
 
-    known, count = mutants_with(scenario.plugins), scenario.replicas
+    known, count = mutants_with(scenario.plugins), scenario.identities
     for name, nodes in scenario.mutants.items():
         is_known = name in known
         yield f"mutants.{name}", is_known, "" if is_known else _refuse_mutant(name, known, scenario.plugins)

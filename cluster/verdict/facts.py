@@ -23,7 +23,6 @@ from cluster.scenario.model import Scenario
 from cluster.scenario.sections.replicas import OwnCadence, RebuildIndexes, ReplicaSection
 from cluster.verdict.watchdog import Watchdog
 from cluster.workloads.planned import expected_fires, expected_workloads
-from faults import byzantine_validators
 from faults.anchors.catalogue import MOMENTS
 from network.draw import SWARM
 from network.plugin_errors import describe_error
@@ -59,13 +58,13 @@ def context_of(cluster: Cluster) -> RunContext:
     if applications is not None:
         header = applications.planned.genesis
         rules = rules_of(cluster.genesis, digest=header_digest(header), root=header.state_root)
-    byzantine = byzantine_validators(scenario.faults)
     # From here on the cluster records: a run that nobody judges need not.
     cluster.engine_calls = {node: [] for node in judged_replicas(scenario, cluster.seed)}
     return RunContext(
         rules=rules,
         validators=scenario.cluster.validators,
-        honest=tuple(node for node in range(scenario.replicas) if node not in byzantine),
+        honest=tuple(node for node in range(scenario.replicas) if node not in scenario.byzantine),
+        twins=scenario.twins,
         genesis=cluster.genesis,
         genesis_values=values,
         expect=expectations_of(scenario, is_one_process=data is None),
@@ -102,7 +101,7 @@ def _test_bed_of(cluster: Cluster) -> TestBedPlan:
     scenario, data = cluster.scenario, cluster.data
     return TestBedPlan(
         seed=cluster.seed,
-        nodes=scenario.replicas,
+        nodes=scenario.identities,
         validators=scenario.cluster.validators,
         network=msgspec.to_builtins(scenario.network),
         faults={name: msgspec.to_builtins(fault) for name, fault in scenario.faults.items()},
@@ -111,6 +110,7 @@ def _test_bed_of(cluster: Cluster) -> TestBedPlan:
             name: MOMENTS[fault.anchor.event].event for name, fault in scenario.faults.items() if fault.anchor
         },
         observers=tuple(scenario.observers_by_number),
+        twins=scenario.twins,
         payload_bytes_max=PAYLOAD_BYTES_MAX,
         is_whole=data is None or not data.start_us,
     )

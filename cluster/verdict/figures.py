@@ -47,13 +47,15 @@ def row_of(run: ClusterRun, slot: MachineSlot, monitor: Monitor) -> ValidatorRow
         insolvent=insolvent,
         waiting=last.summary.waiting_live + last.summary.waiting_dead if last else 0,
         note="; ".join(note for note in notes if note),
-        status="byzantine" if is_byzantine else status,
+        status="twin" if slot.node in run.scenario.twins else "byzantine" if is_byzantine else status,
     )
 
 
 def _describe_observer(run: ClusterRun, slot: MachineSlot) -> str:
     """Return why a validator observes, or which observer this is and how often it did as its mode says."""
     observer = run.scenario.observers_by_number.get(slot.node)
+    if slot.node in run.scenario.twins:
+        return f"twin of validator {run.scenario.identity_of(slot.node)}"
     if observer is None:
         return f"observer: {slot.counts.observes}" if slot.counts.observes else ""
     name = list(run.scenario.observers)[slot.node - run.scenario.cluster.validators]

@@ -33,6 +33,7 @@ class Machinery:
 
     Attributes:
         nodes: The number of validators and observers on the bus.
+        twins: The second machine of each validator that has one; further nodes of the bus.
         begin_us: The virtual time at which this process begins.
         now_us: Returns the virtual time.
         fire: Lets the supervisor reach an edge of the fault of this name, at a virtual time.
@@ -47,6 +48,7 @@ class Machinery:
     chance: Chance
     adversaries: Mapping[int, Adversary]
     nodes: int
+    twins: Mapping[int, int]
     begin_us: int
     now_us: Callable[[], int]
     fire: Callable[[str, int, Edge], None]

@@ -65,9 +65,10 @@ _NOBODY: Final = -1
 class Injector:
     """Schedules a plan's edges on the kernel and reports the effect of each fault.
 
-    ``validators`` is the number of replicas on the bus; the last ``observers`` of them have no vote. ``engine`` names
-    their consensus engine. ``earlier`` is the record of earlier processes of a run that goes on: a fault that was over
-    is not injected again, and an active fault resumes.
+    ``validators`` is the number of replicas on the bus; the last ``observers`` of them have no vote. The adversary of a
+    further machine, a twin, has the number of its validator. ``engine`` names their consensus engine. ``earlier`` is
+    the record of earlier processes of a run that goes on: a fault that was over is not injected again, and an active
+    fault resumes.
     """
 
     def __init__(
@@ -92,14 +93,13 @@ class Injector:
         self._kernel = kernel
         self._chain = chain
         self._voters = validators - observers
-        self._ordinal = 0
-        self._view = 0
+        self._ordinal = self._view = self._last_edge_us = 0
         self._leader = _NOBODY
         self._followers: dict[str, Callable[[], None]] = {}
-        self._last_edge_us = 0
         self._is_healed = False
         kinds = {name: kind_of(fault) for name, fault in plan.items()}
-        self._coverage = Coverage(kinds, validators, self.count_at, phases_of(engine))
+        twins = {each.node: machine for machine, each in adversaries.items() if each.node != machine}
+        self._coverage = Coverage(kinds, validators + len(twins), self.count_at, phases_of(engine))
         self._anchors = AnchorWatch(self._awaited(), self._begin_anchored)
         self._origins_ms: dict[str, int | None] = {}
         on_view: Handlers = {Entered: self._note_view}
@@ -110,6 +110,7 @@ class Injector:
             chance=chance,
             adversaries=adversaries,
             nodes=validators,
+            twins=twins,
             begin_us=self._begin_us,
             now_us=lambda: kernel.now_us,
             fire=lambda name, at_us, edge: self._post(at_us, partial(self._fire, name, edge)),

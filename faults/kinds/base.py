@@ -171,6 +171,10 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         """Whether the fault can be injected where validators have directories for disks."""
         return not self.touches_disk
 
+    def twinned(self) -> tuple[int, ...]:
+        """Return the validators to which the fault gives a second machine."""
+        return ()
+
     def exceeds_f(self) -> bool:
         """Whether the fault allows more than f Byzantine validators in its plan."""
         return False

@@ -310,3 +310,38 @@ class TestTopology:
         for arguments in ({"loss_ppm": -1}, {"reorder_ppm": 1_000_001}, {"reorder_extra_us": -1}):
             with pytest.raises(TopologyError, match=next(iter(arguments))):
                 LinkSpec(FIXED, **arguments)
+
+
+class TestTwins:
+    """Node 3 sends and receives under the number of node 1."""
+
+    def test_a_message_of_a_twin_comes_from_its_identity(self):
+        """The trace has the machine. The machines of one identity have no link."""
+        rig = build_rig(4, twins={3: 1})
+        heard = run_bus(rig, (0, rig.bus.broadcast, 3, b"other"), (0, rig.bus.send, 3, 1, b"self"))
+        other = [(1_000, Delivery(1, b"other"))]
+        assert heard == {0: other, 1: [], 2: other, 3: []}
+        assert [(event.node, event.values[0]) for event in rig.kinds("send")] == [(3, 0), (3, 2)]
+        assert [(event.node, event.values[0]) for event in rig.kinds("deliver")] == [(0, 3), (2, 3)]
+
+    def test_a_message_to_an_identity_reaches_both_machines(self):
+        """Whether it is sent to it alone or to all; a cut of one link leaves the other machine."""
+        rig = build_rig(4, twins={3: 1})
+        heard = run_bus(
+            rig,
+            (0, rig.bus.send, 0, 1, b"one"),
+            (0, rig.bus.broadcast, 2, b"all"),
+            (5, cut(rig, "apart", links=((0, 1),))),
+            (6, rig.bus.send, 0, 1, b"cut"),
+        )
+        both = [(1_000, Delivery(0, b"one")), (1_000, Delivery(2, b"all"))]
+        assert heard == {0: both[1:], 1: both, 2: [], 3: [*both, (1_006, Delivery(0, b"cut"))]}
+
+    def test_a_broadcast_one_by_one_sends_each_machine_one_message(self):
+        """A port that reports its first message sends to each neighbour itself."""
+        rig = build_rig(4, twins={3: 1})
+        port = rig.port(0)
+        port.on_sent = lambda _label: None
+        rig.kernel.post(0, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, port.broadcast, b"hello")
+        rig.run(port.receive)
+        assert [event.values[0] for event in rig.kinds("send")] == [1, 3, 2]

@@ -11,16 +11,8 @@ KEYSTONES: Final = (
     *("calm", "cancel-at-the-fire", "certified-split", "deep-reorg-hotstuff", "deferred-calls"),
     *("disk-full", "f-plus-one-equivocate", "flapping-leader", "hotstuff-refusals", "intro-page"),
     *("k-too-small", "lone-torn-nullify", "longest-chain-joiners", "lossy", "mailbox-mix", "mixed-trouble"),
-    *(
-        "outage-storm",
-        "random-partitions",
-        "restart-storm",
-        "resubmissions",
-        "rolling-restart",
-        "services",
-        "short-penalty",
-    ),
-    *("state-triggers", "swizzle-clog", "wiped-rejoin", "wrong-clocks"),
+    *("outage-storm", "random-partitions", "restart-storm", "resubmissions", "rolling-restart", "services"),
+    *("short-penalty", "state-triggers", "swizzle-clog", "twins", "wiped-rejoin", "wrong-clocks"),
 )
 """Scenarios with every policy, engine, workload, fault and replica mode, and each that a command of a page names."""
 

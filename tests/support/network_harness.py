@@ -1,9 +1,10 @@
 """A small run for the tests of the network: nodes that talk, optionally under another shuffle of trio's tasks."""
 
 import random  # noqa: TID251  # trio's own shuffle is one, and is what the tests vary
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import pytest
 import trio
@@ -59,12 +60,13 @@ def build_rig(
     sinks: tuple[Sink, ...] = (),
     delivery: Delivery = "direct",
     uplink: tuple[UplinkClass, ...] = (),
+    twins: Mapping[int, int] = MappingProxyType({}),
 ) -> Rig:
     """Build a rig of fully linked nodes; latency is 1 ms, fixed, unless told."""
     events: list[Event] = []
     trace = Trace(range(nodes), [events.append, *sinks])
     kernel = Kernel(trace, step_limit=step_limit, time_limit_us=time_limit_us, delivery=delivery)
-    topology = build_topology(nodes, latency or Latency("fixed", MILLISECOND_US), uplink=uplink)
+    topology = build_topology(nodes, latency or Latency("fixed", MILLISECOND_US), uplink=uplink, twins=twins)
     bus = Bus(kernel, topology, Chance(seed), trace, size_limit=size_limit)
     return Rig(trace, kernel, bus, events)
 

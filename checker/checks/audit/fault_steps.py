@@ -242,6 +242,30 @@ def _isolate_leader(fault: AuditedFault, _plain: Plain) -> Steps:
     yield from fault.window(partial(turn, on=True), partial(turn, on=False))
 
 
+def _twin(fault: AuditedFault, plain: Plain) -> Steps:
+    """Yield the start and the end of a twin, and the rounds in which replicas reach one of the two machines."""
+    own, plan = plain["validator"], fault.machines.plan
+    twins = {validator: machine for machine, validator in plan.twins.items()}
+    machine, round_ms = twins[own], plain["round_ms"]
+    yield PlannedStep(fault.us("start_ms"), "boot", partial(fault.machines.boot, machine))
+    for place, start_ms in enumerate(range(plain["start_ms"], plain["stop_ms"], round_ms)):
+        pairs = [(own, machine) for other, machine in twins.items() if other != own]
+        for node in range(fault.nodes):
+            if plain["first"]:
+                turn = place % len(plain["first"])
+                reached = [node in plain[key][turn] for key in ("first", "second")]
+            else:
+                share = share_of(draw(plan.seed, f"twin {fault.name}", f"round {place}", node), 8)
+                reached = [share < 3 or share == 6, 3 <= share <= 6]
+            if node not in twins:
+                pairs += [(each, node) for each, is_in in zip((own, machine), reached, strict=True) if not is_in]
+        links = [link for one, other in pairs for link in ((one, other), (other, one))]
+        cut = LinkCondition(name=f"{fault.name}@{place}", action="cut")
+        yield from fault.impose(cut, links, (start_ms, min(start_ms + round_ms, plain["stop_ms"])))
+    end = partial(fault.machines.cut_power, fault.name, nodes=(machine,))
+    yield PlannedStep(fault.us("stop_ms"), "end", end)
+
+
 # Machines
 
 
@@ -358,6 +382,7 @@ _KINDS: Final[dict[str, Callable[[AuditedFault, Plain], Steps]]] = {
     "clog": _clog,
     "swizzle-clog": _swizzle_clog,
     "isolate-leader": _isolate_leader,
+    "twin": _twin,
     **dict.fromkeys(("crash", "wipe", "blackout"), _outage),
     "restart-storm": _restart_storm,
     "replace": _replace,

@@ -78,7 +78,7 @@ class AuditedMachines:
         self.messages = messages
         self.owed = owed
         self.fail = fail
-        self._machines = [Machine() for _ in range(plan.nodes)]
+        self._machines = [Machine() for _ in range(plan.machines)]
         self._stopped: dict[str, dict[int, None]] = {}
         """By fault, the machines that it has stopped."""
         self.counts = {"work": 0, "timers": 0, "starts": 0, "switches": 0}
@@ -117,6 +117,10 @@ class AuditedMachines:
                 del stopped[node]
                 if not self.messages.is_on[node]:
                     self.owed["on", node] = now_us, f"validator {node} had to be switched on"
+
+    def boot(self, node: int, now_us: int) -> None:
+        """Expect that a machine that has never been on starts in this instant."""
+        self.owed["on", node] = now_us, f"the twin {node} had to be switched on"
 
     def may_stop(self, node: int, now_us: int) -> None:
         """Let a machine restart in this instant, with a disk that is not known."""

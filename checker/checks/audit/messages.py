@@ -23,7 +23,7 @@ class AuditedMessages:
     def __init__(self, plan: TestBedPlan, fail: Fail) -> None:
         self._fail = fail
         self._payload_bytes_max = plan.payload_bytes_max
-        nodes, network = range(plan.nodes), plan.network
+        nodes, network = range(plan.machines), plan.network
         rates = {"loss": network["loss_ppm"], "reorder": network["reorder_ppm"]}
         own = LinkCondition(name="", ppm=rates, reorder_us=network["reorder_extra_ms"] * MILLISECOND_US)
         weather = [own] if any(rates.values()) else []
@@ -40,10 +40,10 @@ class AuditedMessages:
             for ends in ((source, other) for source in nodes for other in nodes if source != other)
         }
         self._imposed: dict[str, tuple[LinkCondition, list[AuditedLink]]] = {}
-        self.is_on = [True] * plan.nodes
-        self.is_paused = [False] * plan.nodes
+        self.is_on = [node not in plan.twins for node in nodes]
+        self.is_paused = [False] * plan.machines
         self.last_us = 0
-        self.arrived: list[tuple[int, int, int]] = [(-1, -1, -1)] * plan.nodes
+        self.arrived: list[tuple[int, int, int]] = [(-1, -1, -1)] * plan.machines
         """By machine the time, sender and ordinal of the last delivery."""
         self.counts = {"sent": 0, "delivered": 0, "dropped": 0}
 

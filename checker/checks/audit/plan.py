@@ -21,13 +21,14 @@ class TestBedPlan:
 
     Attributes:
         seed: The run's seed.
-        nodes: The number of replicas on the bus; observers are numbered after the validators.
+        nodes: The number of replicas with a number of their own; observers are numbered after the validators.
         validators: The number of validators.
         network: The section `network`.
         faults: The faults by name, in the order of the plan.
         reaches: By name, the parts of the test bed that a fault may touch; needed for faults of plug-ins.
         anchor_events: By name of an anchored fault, the type of the event that its moment is read off.
         observers: The numbers of the observers.
+        twins: By further machine, the validator under whose number it sends and receives.
         payload_bytes_max: A longer message is dropped.
         is_whole: Whether the run begins at its beginning, and not where an earlier process ended.
     """
@@ -41,6 +42,7 @@ class TestBedPlan:
     faults: Mapping[str, Plain]
     observers: Collection[int]
     payload_bytes_max: int
+    twins: Mapping[int, int] = field(default_factory=dict)
     reaches: Mapping[str, Collection[str]] = field(default_factory=dict)
     anchor_events: Mapping[str, type[TraceEvent]] = field(default_factory=dict)
     is_whole: bool = True
@@ -50,6 +52,11 @@ class TestBedPlan:
         """Bytes a second of each class of messages in a sender's uplink; the class of all has the empty name."""
         rate, shares = self.network["uplink_bytes_per_second"], self.network["uplink_shares"]
         return {name: rate * share // 100 for name, share in shares.items()} or ({"": rate} if rate else {})
+
+    @property
+    def machines(self) -> int:
+        """The number of machines, twins included."""
+        return self.nodes + len(self.twins)
 
     def latency(self, link: Link) -> AuditedLatency:
         """Return the latency of a link without faults: of the cluster, or between the regions of its ends."""

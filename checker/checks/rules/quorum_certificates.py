@@ -2,7 +2,7 @@
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.observations import short
+from checker.observations import name_signers_of_both, short
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from validators.consensus.hotstuff.kind import HOTSTUFF
@@ -24,7 +24,7 @@ class QuorumCertificates(Check):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self._quorum = run.validators - (run.validators - 1) // 3
-        self._held: dict[tuple[str, int], bytes] = {}
+        self._held: dict[tuple[str, int], CertificateHeld] = {}
 
     @property
     def handlers(self) -> Handlers:
@@ -43,9 +43,11 @@ class QuorumCertificates(Check):
         self.tally.require(not strangers, f"{what} with signers that there are not: {strangers}", **place)
         # A block that is final was certified as well: both are of one view and one block.
         kind = "timeouts" if held.certificate == "timeout-certificate" else "blocks"
-        other = self._held.setdefault((kind, held.view), held.payload)
+        other = self._held.setdefault((kind, held.view), held)
+        is_same = other.payload == held.payload
+        both = "" if is_same else name_signers_of_both(other.signers, held.signers)
         self.tally.require(
-            other == held.payload, f"{what} for {short(held.payload)}, and one for {short(other)} was held", **place
+            is_same, f"{what} for {short(held.payload)}, and one for {short(other.payload)} was held; {both}", **place
         )
 
     def refused(self, event: Event, refused: MessageRefused) -> None:

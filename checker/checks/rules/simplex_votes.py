@@ -1,12 +1,13 @@
 """Votes and certificates of Simplex: no contradicting votes, no certificate without its votes, no forbidden pair."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.checks.mirror import SettledBlock
 from checker.checks.rules.simplex import SIMPLEX_RULES
-from checker.observations import name_validators, short
+from checker.observations import name_signers_of_both, name_validators, short
 from checker.results import CheckResult
 from network.events import Event, Handlers
 from validators.consensus.quorum import quorum_of
@@ -116,6 +117,8 @@ class Certificates(Check):
         self._honest = dict.fromkeys(run.honest)
         self._votes: dict[tuple[int, _Place, bytes], None] = {}
         self._payloads: dict[_Place, bytes] = {}
+        self._signers: dict[_Place, Sequence[int]] = {}
+        """The block and the signers of the first certificate of each place."""
         self._skips: list[SettledBlock] = []
         self._refused: dict[tuple[int, int], bytes] = {}
 
@@ -139,11 +142,13 @@ class Certificates(Check):
             self.tally.fail(f"validator {event.node} holds an unknown {certificate.certificate}", validator=event.node)
             return
         self._judge_signers(event.node, certificate)
-        earlier = self._payloads.setdefault(_Place(certificate.certificate, certificate.view), certificate.payload)
+        place = _Place(certificate.certificate, certificate.view)
+        earlier = self._payloads.setdefault(place, certificate.payload)
+        signers = self._signers.setdefault(place, certificate.signers)
         if earlier != certificate.payload:
             self.tally.fail(
                 f"view {certificate.view} has two {certificate.certificate}s: {short(earlier)} and "
-                f"{short(certificate.payload)}",
+                f"{short(certificate.payload)}; {name_signers_of_both(signers, certificate.signers)}",
                 view=certificate.view,
                 validator=event.node,
             )
@@ -200,11 +205,13 @@ class Certificates(Check):
             )
 
     def _judge_pairs(self, view: int) -> None:
-        final_payload = self._payloads.get(_Place("finalization", view))
+        final, skipped = _Place("finalization", view), _Place("nullification", view)
+        final_payload = self._payloads.get(final)
         if final_payload is None:
             return
-        if _Place("nullification", view) in self._payloads:
-            self.tally.fail(f"view {view} is both finalized and nullified", view=view)
+        if skipped in self._payloads:
+            both = name_signers_of_both(self._signers[final], self._signers[skipped])
+            self.tally.fail(f"view {view} is both finalized and nullified; {both}", view=view)
         notarized = self._payloads.get(_Place("notarization", view), final_payload)
         if notarized != final_payload:
             self.tally.fail(

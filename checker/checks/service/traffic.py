@@ -74,8 +74,8 @@ class Traffic(Check):
         self._sent[key] = self._sent.get(key, 0) + 1
 
     def delivered(self, event: Event, delivered: Delivered) -> None:
-        """Count a message that may be answered."""
-        key = event.node, delivered.source, delivered.label
+        """Count a message that may be answered; the answer to a machine goes to its twin too."""
+        key = event.node, self._identity_of(delivered.source), delivered.label
         self._got[key] = self._got.get(key, 0) + 1
 
     def booted(self, event: Event, _booted: Booted) -> None:
@@ -131,7 +131,10 @@ class Traffic(Check):
 
     def _came(self, node: NodeId, peer: NodeId, *kinds: str) -> int:
         """Return the number of messages of some kinds that came from a peer."""
-        return sum(self._got.get((node, peer, kind), 0) for kind in kinds)
+        return sum(self._got.get((node, self._identity_of(peer), kind), 0) for kind in kinds)
+
+    def _identity_of(self, machine: NodeId) -> NodeId:
+        return self.run.twins.get(machine, machine)
 
     def _times(self, period_us: Micros) -> int:
         """Return how often a timer of this period may have run out in the run, by the fastest clock."""

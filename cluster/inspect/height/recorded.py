@@ -19,7 +19,6 @@ from cluster.runtime.replicas import factories_of, place_mutants
 from cluster.scenario.load import decode_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.replay import describe_change, is_made_by_this_code, naming_changed_code
-from faults import byzantine_validators
 from validators.execution import Genesis, InvalidGenesisError
 from validators.settings import ValidatorFactory, make_engine
 
@@ -121,8 +120,7 @@ class RecordedHeight:
 
     def honest(self, nodes: Iterable[int]) -> list[int]:
         """Return the replicas that are not Byzantine, among some replicas."""
-        byzantine = byzantine_validators(self.scenario.faults)
-        return [node for node in nodes if node not in byzantine]
+        return [node for node in nodes if node not in self.scenario.byzantine]
 
     def run(self, block: RecordedBlock, node: int) -> RanBlock:
         """Execute a block by a replica's code; if the result contradicts the record, repeat the run.

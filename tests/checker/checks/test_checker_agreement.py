@@ -245,7 +245,7 @@ class TestCertificates:
         history.add(0, "certificate", "finalization", 9, digest_of("one"), [0, 2, 3])
         history.add(1, "certificate", "nullification", 9, b"", [1, 2, 3])
 
-        assert_only(history.judge(), "certificates", "view 9 is both finalized and nullified")
+        assert_only(history.judge(), "certificates", "view 9 is both finalized and nullified; validators 2, 3 signed")
 
     def test_another_payload_finalized_than_notarized_fails(self):
         """The payload finalized in a view is the one notarized in it."""

@@ -107,7 +107,7 @@ def _window(options: argparse.Namespace) -> ExportWindow:
 def _write_perfetto(reader: RecordReader, out: Path, window: ExportWindow) -> dict[str, int]:
     scenario = decode_scenario(reader.scenario(), str(reader.path))
     has_summaries = (reader.path / SUMMARIES).exists()
-    names = list(names_of(scenario.cluster.validators, scenario.observers))
+    names = list(names_of(scenario.cluster.validators, scenario.observers, scenario.twins.values()))
     word = ENGINES[scenario.consensus.engine].view_word
     summaries = list(read_summaries(reader.path)) if has_summaries else []
     trace = PerfettoTrace(names, summaries, window, view_word=word)

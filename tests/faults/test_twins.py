@@ -1,0 +1,140 @@
+"""Twins: one identity on two machines. f of them are survived, one more splits the chain, and the checks name them."""
+
+import re
+
+import pytest
+
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
+from cluster.scenario.load import load_scenario
+from faults import PlanError, check_plan
+from faults.kinds import twin
+from network.events import Delivered, Dropped, Sent
+from tests.support.audited import audited
+from tests.support.cluster_runs import check_named, result_of
+from tests.support.fault_plans import plan_of
+from tests.support.keystones import third_of
+from validators.consensus.registry import ENGINES
+from validators.events import Voted
+
+SPAN = {"start_ms": 1_000, "stop_ms": 4_000}
+SHORT = ("run.until_height=5", "run.time_limit_ms=60_000")
+IN_TIME = 'kind="twin", validator=1, start_ms=1_000, stop_ms=4_000'
+
+
+def trace_of(fault, *settings):
+    """Return the events of a short run with one fault, and its scenario."""
+    events = []
+    scenario = load_scenario("calm", (f"faults.it={{{fault}}}", *settings, *SHORT))
+    Cluster(scenario, 0, hooks=RunHooks(on_event=events.append)).run()
+    return events, scenario
+
+
+@pytest.mark.parametrize(
+    ("fault", "place"),
+    [
+        ({"validator": 4}, "faults.it.validator: an observer has no vote"),
+        ({"validator": 1, "first": [[0]]}, "faults.it.second: needs as many rounds as first"),
+        ({"validator": 1, "first": [[1]], "second": [[0]]}, "faults.it.first: may name the replicas 0 to 4 without 1"),
+        ({"validator": 1, "first": [[0]], "second": [[5]]}, "faults.it.second: may name the replicas 0 to 4"),
+        ({"validator": 1, "first": [[0, 0]], "second": [[]]}, "faults.it.first: "),
+    ],
+)
+def test_a_twin_that_cannot_be_meant_is_refused(fault, place):
+    with pytest.raises(PlanError, match=re.escape(place)):
+        check_plan(plan_of(it={"kind": "twin", **SPAN, **fault}), 4, 1, engine="simplex")
+
+
+def test_a_validator_has_one_twin_and_f_validators_have_twins_at_most():
+    """With `above_f` more than f may have twins; a twin and a lie of one validator are one Byzantine validator."""
+    one, other = ({"kind": "twin", "validator": node, **SPAN} for node in (1, 2))
+    lie = {"kind": "byzantine", "validator": 1, "behaviour": "flood", **SPAN}
+
+    with pytest.raises(PlanError, match="has another twin already"):
+        check_plan(plan_of(it=one, again=one), 4, engine="simplex")
+    with pytest.raises(PlanError, match="at most 1 may lose synced data or be Byzantine"):
+        check_plan(plan_of(it=one, other=other), 4, engine="simplex")
+    check_plan(plan_of(it=one, other={**other, "above_f": True}), 4, engine="simplex")
+    check_plan(plan_of(it=one, lie=lie), 4, engine="simplex")
+
+
+def test_a_script_says_which_machine_each_replica_reaches():
+    """In the first round 0 reaches the own machine and 2 and 3 the twin; later 2 reaches the own machine, in turn."""
+    events, scenario = trace_of(f"{IN_TIME}, round_ms=500, first=[[0], [2]], second=[[2, 3], []]")
+    lost = {}
+    for event in events:
+        if isinstance(body := event.body, Dropped) and body.reason == "cut":
+            lost.setdefault(body.condition, set()).add(tuple(sorted((event.node, body.destination))))
+    links = {(event.node, event.body.destination) for event in events if isinstance(event.body, Sent)}
+
+    assert (scenario.twins, scenario.byzantine) == ({4: 1}, (1, 4))
+    assert lost["it@0"] | lost["it@2"] == {(1, 2), (1, 3), (0, 4)}
+    assert lost["it@1"] | lost["it@3"] <= {(0, 1), (1, 3), (0, 4), (2, 4), (3, 4)}
+    assert {(0, 1), (2, 4)} <= lost["it@1"] | lost["it@3"]
+    assert not {(1, 4), (4, 1)} & links
+
+
+def test_both_machines_vote_and_the_twin_is_off_outside_of_its_time():
+    events, _ = trace_of('kind="twin", validator=1, start_ms=1_000, stop_ms=4_000, first=[[0]], second=[[0, 2, 3]]')
+
+    voted = [
+        [event.at_us for event in events if event.node == node and isinstance(event.body, Voted)] for node in (1, 4)
+    ]
+    assert all(voted)
+    assert 1_000_000 <= min(voted[1]) <= max(voted[1]) < 4_000_000
+    assert max(voted[0]) > 4_000_000
+    heard = [event.at_us for event in events if event.node == 4 and isinstance(event.body, Delivered)]
+    assert 1_000_000 <= min(heard) <= max(heard) < 4_000_000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_twin_of_one_of_four_is_survived(engine):
+    """Two machines of one identity are no two validators: three others have one chain, and nobody judges the two."""
+    result = result_of("twins", f"consensus.engine={engine}", seed=1)
+
+    assert result.verdict == "passed", result.headline
+    assert "3 validators beside 1 Byzantine" in result.headline
+    assert [row.status for row in result.validators] == ["voter", "byzantine", "voter", "voter", "twin"]
+    assert result.validators[4].note.endswith("twin of validator 1")
+    assert {each.signer for each in result.evidence} <= {1}
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("twins-f-plus-one", "certificates"),
+        ("twins-f-plus-one-hotstuff", "quorum-certificates"),
+        ("twins-f-plus-one-longest", ""),
+    ],
+)
+def test_twins_of_two_of_four_split_the_chain_and_are_named(name, check):
+    """One more than f: the certificates of both sides name them, and in the longest chain the evidence does."""
+    result = result_of(name)
+
+    assert result.verdict == "failed as expected", result.headline
+    assert all(f"validator {node} finalized" in result.headline for node in (0, 1))
+    if check:
+        assert "validators 2, 3 signed both" in check_named(result, check).summary
+    else:
+        assert {each.signer for each in result.evidence} == {2, 3}
+
+
+@pytest.mark.parametrize(
+    "name", third_of(["twins-f-plus-one-hotstuff", "twins-f-plus-one", "twins-f-plus-one-longest"])
+)
+def test_the_cut_alone_of_the_split_splits_nothing(name):
+    """So the twins do it."""
+    alone = [f"faults.twin-of-{node}.enabled=false" for node in (2, 3)]
+    depth = ["consensus.longest_chain.finality_depth=0"] if name.endswith("longest") else []
+    result = result_of(name, *alone, *depth, 'requires=["apart"]', "expect.fails=[]")
+
+    assert result.verdict == "passed", result.headline
+
+
+def test_the_audit_compares_the_rule_of_a_twin_with_the_plan(monkeypatch):
+    """Another rule than the plan's shows in messages that are lost, or are not."""
+    drawn = ("faults.it={kind='twin', validator=1, start_ms=300, stop_ms=2_500, round_ms=400}", *SHORT)
+
+    assert audited("calm", *drawn).status == "passed"
+    monkeypatch.setattr(twin, "DRAWN", tuple(reversed(twin.DRAWN)))
+    assert "cut" in audited("calm", *drawn).summary
