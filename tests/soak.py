@@ -1,14 +1,15 @@
 """The long campaign of `make soak`: every scenario for two seeds, forks of every depth, the swarm for many more seeds.
 
 `python -m tests.soak [--parts NAME,...] [--seeds A..B] [--swarm A..B] [--depths A..B] [--hardening COUNT[:SEED]]
-[--jobs N]` exits 0 only if every run ended well. The parts are `scenarios`; `modes`, the runs of
+[--twins COUNT] [--jobs N]` exits 0 only if every run ended well. The parts are `scenarios`; `modes`, the runs of
 `tests.support.replica_modes` with an observer of each mode; `policies`, every scenario that loads under `bias-auction`
 and `aptos`, at seed 0; `pairs`, one policy after another inside a reorg, every pair that may be; `engines`, every
 scenario on each engine; `documents`, every command of the tutorial and of README; `reorgs`; `marked`, the tests
 that are marked `soak`, which `make test` leaves out; `properties`, the property tests with ten times the examples,
 other ones each time; `hardening`, hostile files and records against every command
 (tests/hardening), other ones each time unless a seed is given; `earlier`, wheels of earlier versions against the
-checkout (tests.support.earlier); `swarm`.
+checkout (tests.support.earlier); `twins`, drawn cases of validators on two machines (tests.support.twin_cases), as many
+of each engine; `swarm`.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from tests.support.activation_pairs import PAIRS, settings_of
 from tests.support.earlier import run_earlier
 from tests.support.properties import SOAK
 from tests.support.replica_modes import IN_EVERY_MODE, RUNS
+from tests.support.twin_cases import run_cases
 from tests.support.walk import make_clone, make_environment, walk
 
 PARTS = (
@@ -50,6 +52,7 @@ PARTS = (
     "properties",
     "hardening",
     "earlier",
+    "twins",
     "swarm",
 )
 
@@ -221,6 +224,8 @@ def run_part(part: str, options: argparse.Namespace) -> Iterator[tuple[int | Non
         lines = run_hardening(*options.hardening, options.jobs)
     elif part == "earlier":
         lines = run_earlier(options.jobs)
+    elif part == "twins":
+        lines = run_cases(options.twins, options.jobs)
     elif part == "swarm":
         yield sweep_swarm(options.swarm, options.jobs)
     for is_good, line in lines:
@@ -235,6 +240,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--swarm", type=parse_seeds, default=range(2_000))
     parser.add_argument("--depths", default="1..64")
     parser.add_argument("--hardening", type=parse_hardening, default="4000", metavar="COUNT[:SEED]")
+    parser.add_argument("--twins", type=int, default=1_000, metavar="COUNT")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(arguments)
     if unknown := [part for part in options.parts if part not in PARTS]:

@@ -14,6 +14,7 @@ from tests.support.audited import audited
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.fault_plans import plan_of
 from tests.support.keystones import third_of
+from tests.support.twin_cases import run_case, twin_case
 from validators.consensus.registry import ENGINES
 from validators.events import Voted
 
@@ -97,6 +98,25 @@ def test_a_twin_of_one_of_four_is_survived(engine):
     assert [row.status for row in result.validators] == ["voter", "byzantine", "voter", "voter", "twin"]
     assert result.validators[4].note.endswith("twin of validator 1")
     assert {each.signer for each in result.evidence} <= {1}
+
+
+def test_drawn_cases_are_of_all_sizes_and_of_both_kinds_of_rules():
+    cases = [twin_case("simplex", seed) for seed in range(60)]
+    twins = [fault for case in cases for fault in case.faults.values()]
+
+    assert {(case.cluster.validators, len(case.faults)) for case in cases} == {(4, 1), (7, 1), (7, 2)}
+    assert {bool(fault.first) for fault in twins} == {True, False}
+    assert {len(fault.first) for fault in twins} == set(range(6))
+    assert len({fault.round_ms for fault in twins}) == 6
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_drawn_twins_of_f_validators_are_survived(engine):
+    """The first of the cases of `make soak`, which are of four and of seven validators, by a script and by chance."""
+    results = [run_case((engine, seed)) for seed in range(4)]
+
+    assert [(each.seed, each.headline) for each in results if each.verdict != "passed"] == []
+    assert len(results) == 4
 
 
 @pytest.mark.parametrize(
