@@ -33,6 +33,9 @@ def twin_case(engine: str, seed: int) -> Scenario:
         f"run.until_height={draw.between('twins.height', 5, 8)}",
         f"faults={{{', '.join(twins)}}}",
         "workload.payments.count=20",
+        "requires=[]",
+        "workload.pulse.may_be_idle=true",
+        "workload.payments.may_be_idle=true",
         "run.time_limit_ms=240_000",
     ]
     return load_scenario("calm", settings)
