@@ -138,6 +138,9 @@ class MachineController:
             self._applications.stop(slot.node)
         # In the same instant: a restart may be the next event, before the old task has ended.
         slot.port = slot.validator = None
+        if (adversary := self._adversaries.get(slot.node)) is not None:
+            # The next life may hear messages, or halt, before it has a layer; this one is released.
+            adversary.layer = None
         return lost_bytes
 
     def _note_crash(self, node: int, lost_bytes: int) -> None:

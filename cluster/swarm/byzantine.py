@@ -20,6 +20,9 @@ IS_THERE: Final = (*[True] * 9, *[False] * 11)
 LEADING_UNTIL_MS: Final = 22_000
 """Behaviours of leaders end by then. Beside other faults a leader may have no view of its own, so here it has some."""
 
+TWIN_PERCENT: Final = 12
+"""Percentage of seeds with Byzantine validators in which one of these has a twin too."""
+
 SIDES: Final = 2
 """Behaviours from each of the two lists that a seed's Byzantine validators get together."""
 
@@ -69,7 +72,7 @@ _WITHHELD: Final = (
 
 
 def draw_byzantine(stratum: Draw, validators: int, engine: DrawnEngine) -> dict[str, Plain]:
-    """Return some behaviours of at most f validators, or nothing.
+    """Return some behaviours of at most f validators, one of them with a twin now and then, or nothing.
 
     Args:
         stratum: The seed's stratified draw among the seeds of its engine.
@@ -95,7 +98,20 @@ def draw_byzantine(stratum: Draw, validators: int, engine: DrawnEngine) -> dict[
         found[f"{behaviour}-{node}"] = fault | _draw_one(
             own, f"byzantine.{behaviour}", node, behaviour, engine=engine, validators=validators
         )
+    if own.chance("byzantine.has_twin", TWIN_PERCENT):
+        found[f"twin-of-{nodes[0]}"] = _draw_twin(own, nodes[0])
     return found
+
+
+def _draw_twin(stratum: Draw, node: int) -> Plain:
+    name = "byzantine.twin"
+    return {
+        "kind": "twin",
+        "validator": node,
+        "start_ms": stratum.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_FROM_MS + 2_000),
+        "stop_ms": stratum.between(f"{name}.stop_ms", FAULTS_UNTIL_MS - 6_000, FAULTS_UNTIL_MS),
+        "round_ms": stratum.one_of(f"{name}.round_ms", (150, 400, 1_000, 1_000, 3_000, 20_000)),
+    }
 
 
 def _draw_one(stratum: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine, validators: int) -> Plain:

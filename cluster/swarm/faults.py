@@ -66,7 +66,7 @@ def draw_faults(
     forging = [(fault["validator"], fault["behaviour"]) for fault in found.values() if fault["kind"] == BYZANTINE]
     for name, fault in draw_byzantine(stratum, validators, engine).items():
         # A sequence may already have the kind: a second forger could not read the first forgery.
-        if (fault["validator"], fault["behaviour"]) not in forging:
+        if (fault["validator"], fault.get("behaviour")) not in forging:
             _keep_if_sound(found, {name: fault}, validators, engine, at_most=None)
     return found
 
