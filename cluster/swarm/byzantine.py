@@ -99,13 +99,19 @@ def draw_byzantine(stratum: Draw, validators: int, engine: DrawnEngine) -> dict[
             own, f"byzantine.{behaviour}", node, behaviour, engine=engine, validators=validators
         )
     if own.chance("byzantine.has_twin", TWIN_PERCENT):
-        found[f"twin-of-{nodes[0]}"] = _draw_twin(own, nodes[0])
+        found[f"twin-of-{nodes[0]}"] = _draw_twin(own, nodes[0], validators)
     return found
 
 
-def _draw_twin(stratum: Draw, node: int) -> Plain:
-    name = "byzantine.twin"
-    return {
+def _draw_twin(stratum: Draw, node: int, validators: int) -> Plain:
+    """Return a twin of a validator; in half of the seeds a script divides the others, and some may reach both."""
+    name, others = "byzantine.twin", [other for other in range(validators) if other != node]
+    script: Plain = {"first": [], "second": []}
+    for turn in range(4) if stratum.chance(f"{name}.is_scripted", 50) else ():
+        order = stratum.some_of(f"{name}.order.{turn}", others, len(others))
+        script["first"].append(order[: stratum.between(f"{name}.first.{turn}", 1, len(others))])
+        script["second"].append(order[stratum.between(f"{name}.second.{turn}", 0, len(others) - 1) :])
+    return script | {
         "kind": "twin",
         "validator": node,
         "start_ms": stratum.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_FROM_MS + 2_000),

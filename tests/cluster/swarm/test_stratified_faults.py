@@ -19,6 +19,7 @@ DRAWN = Drawn(range(640))
 NOT_VARIED = {
     "blackout.regions": "names validators in another way",
     "byzantine.above_f": "lets the chain part, which is no false alarm then",
+    "twin.above_f": "likewise",
 }
 """Keys of faults that no seed varies, with the reason."""
 
@@ -34,7 +35,7 @@ def seeds_of(engine, count):
 @pytest.mark.soak
 def test_forty_seeds_of_an_engine_are_dealt_each_behaviour(engine):
     strata = [draw_engine_stratum(Draw(seed)) for seed in seeds_of(engine, 40)]
-    stratified = [fault["behaviour"] for stratum in strata for fault in draw_byzantine(stratum, 4, engine).values()]
+    stratified = [fault.get("behaviour") for stratum in strata for fault in draw_byzantine(stratum, 4, engine).values()]
 
     assert {name for name in (*behaviours_of(engine.name), "amnesia") if stratified.count(name) < 1} == set()
 

@@ -254,7 +254,7 @@ def test_each_claim_that_is_drawn_about_an_application_is_kept():
     plans = [draw_byzantine(draw_engine_stratum(Draw(seed), engine.name), 4, engine) for seed in range(800)]
 
     assert all(is_sound(plan, 4, engine) for plan in plans)
-    drawn = {fault["what"] for plan in plans for fault in plan.values() if fault["behaviour"] == "forge-body"}
+    drawn = {fault["what"] for plan in plans for fault in plan.values() if fault.get("behaviour") == "forge-body"}
     assert drawn & {*CLAIMS}
 
 
