@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, ClassVar, Final, TypeAlias
 
-from faults.coverage.required import CUTS, RequiredPoints
 from faults.injection.context import FaultContext
 from faults.injection.links import both_ways
 from faults.injection.steps import Edge, window
@@ -31,7 +30,6 @@ class Twin(Windowed, tag="twin", kw_only=True, frozen=True):
     """
 
     counts: ClassVar[str] = "messages lost between a replica and one of the two machines"
-    cells: ClassVar[RequiredPoints] = CUTS
     family: ClassVar[Family] = "validator"
     reaches: ClassVar[tuple[Part, ...]] = ("links", "power")
     is_byzantine: ClassVar[bool] = True
