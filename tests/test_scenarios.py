@@ -25,7 +25,7 @@ from validators.events import BlockFinalized
 
 NAMES = [path.stem for path in scenario_paths()]
 VARIED = [(path.stem, form) for path in scenario_paths() for form in read_toml(path).get("for_engine", {})]
-ONE_OF_EACH_FORM = {form: (name, form) for name, form in reversed(VARIED)}.values()
+ONE_OF_EACH_FORM = {form: (name, form) for name, form in reversed(VARIED) if form != "hotstuff"}.values()
 ONE_BY_ONE = "mailbox-mix"
 """A scenario that requires faults and workloads, which are switched off one by one."""
 
@@ -101,7 +101,8 @@ def final_without_a_quorum(result):
 @pytest.mark.parametrize(("name", "form"), rest_in_soak(VARIED, ONE_OF_EACH_FORM))
 def test_a_scenario_shows_its_promise_on_an_engine_with_tables(name, form):
     """Shorter slots or later faults, which nothing else runs: the page of engines is not written anew."""
-    (variant,) = [variant for variant in VARIANTS if variant.name == form]
+    # `hotstuff` stands for each of its profiles.
+    variant = next(variant for variant in VARIANTS if variant.name == form or variant.name.startswith(f"{form} "))
     result = result_of(name, *small_settings(name), *variant.settings)
 
     assert result.verdict == "passed", result.headline

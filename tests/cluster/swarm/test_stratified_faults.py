@@ -19,9 +19,13 @@ DRAWN = Drawn(range(640))
 NOT_VARIED = {
     "blackout.regions": "names validators in another way",
     "byzantine.above_f": "lets the chain part, which is no false alarm then",
+    "links.one_way": "is drawn where a scenario's own links have it",
     "twin.above_f": "likewise",
 }
 """Keys of faults that no seed varies, with the reason."""
+
+WHERE_ASKED = ("replace", "partitions")
+"""Kinds that are drawn only for a scenario that names builds, or has the kind itself."""
 
 ANCHORED = ("crash", "partition", "pause", "blackout")
 
@@ -90,8 +94,7 @@ def test_every_key_of_every_fault_is_varied_or_has_a_reason():
     single = {
         key
         for kind in FAULTS.built_in
-        # The swarm draws no application, and `replace` only where a scenario names builds.
-        if kind_of(kind) != "replace"
+        if kind_of(kind) not in WHERE_ASKED
         for field in msgspec.structs.fields(kind)
         if field.encode_name not in general or (field.encode_name == "anchor" and kind_of(kind) in ANCHORED)
         if len(values.get(key := f"{kind_of(kind)}.{field.encode_name}", ())) < 2

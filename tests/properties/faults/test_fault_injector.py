@@ -35,4 +35,4 @@ def test_the_plan_is_sound_and_has_every_kind_that_needs_no_validator():
 
     left_out = [kind.__struct_config__.tag for kind in FAULTS.kinds() if kind not in kinds]
     disk = ["bit-rot", "disk-full", "io-error", "misdirected-write", "stale-read"]
-    assert sorted(left_out) == sorted(["byzantine", "replace", *disk])
+    assert sorted(left_out) == sorted(["byzantine", "replace", "twin", *disk])
