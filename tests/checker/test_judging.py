@@ -28,6 +28,7 @@ from cluster.scenario.load import load_scenario
 from cluster.verdict.monitor import make_monitor
 from cluster.verdict.pipeline import run_pipeline
 from tests.support.cluster_runs import applied_blocks, replay_worker
+from tests.support.keystones import rest_in_soak
 from tests.support.mutation import WITH_CATALOGUE
 from validators.execution import ProposalContext
 from validators.execution.blocks import encode_block, header_digest
@@ -237,17 +238,20 @@ def test_a_killed_run_leaves_no_process():
     assert done.returncode == -signal.SIGKILL
 
 
+JUDGED = [
+    ("certified-split", ()),
+    ("calm", ("chain.policy=eip1559",)),
+    ("longest-chain-eclipse", ()),
+    # A consensus engine that differs from its specification, and blocks of which the oracle thinks otherwise.
+    ("calm", (WITH_CATALOGUE, "mutants.signers-shifted=[1]")),
+    ("calm", (WITH_CATALOGUE, "mutants.tip-burned=[0,1,2,3]")),
+]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [
-        ("certified-split", ()),
-        ("calm", ("chain.policy=eip1559",)),
-        ("longest-chain-eclipse", ()),
-        # A consensus engine that differs from its specification, and blocks of which the oracle thinks otherwise.
-        ("calm", (WITH_CATALOGUE, "mutants.signers-shifted=[1]")),
-        ("calm", (WITH_CATALOGUE, "mutants.tip-burned=[0,1,2,3]")),
-    ],
+    rest_in_soak(JUDGED, JUDGED[::3]),
 )
 def test_a_run_judged_beside_has_the_verdict_of_a_run_judged_afterwards(name, settings):
     scenario = load_scenario(name, settings)

