@@ -1,4 +1,4 @@
-"""What the outside applications of incidents share: blocks by id, the last final one on disk, and the frames.
+"""Blocks by id, the last final block on disk, and the frames: the part that all applications of incidents use.
 
 An application gives `serve` two functions. `run(state, header, payload, parameters)` returns the state after a block,
 its receipts as text, and the microseconds that executing it takes; it raises ValueError for what is no transaction.

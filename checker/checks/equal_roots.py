@@ -112,7 +112,7 @@ class EqualRoots(Check):
             self.tally.compared += 1
             self._again[digest] = None
         if digest in self._roots and self._roots[digest].node in self.run.world.left_behind:
-            # A newer build does not come to the root of the outdated one that built the block.
+            # An outdated build made this block: a newer build comes to another root.
             self._roots[digest] = _Seen(root, node)
         seen, named = self._roots.setdefault(digest, _Seen(root, node)), self.run.world.named
         if seen.value != root:

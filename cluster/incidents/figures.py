@@ -66,7 +66,7 @@ OWN: Final[Mapping[str, Callable[[PipelineResult], int]]] = {
     "reorg_depth": _reorg_depth,
 }
 """Further figures: `quorum` are the votes of a certificate, `holders` the validators with the planted mutant, `views`
-those that ended, `missed_views` those that ended without a final block, and `reorg_depth` the most heights that a
+the ended views, `missed_views` the views that ended without a final block, and `reorg_depth` the most heights that a
 validator gave up at once."""
 
 

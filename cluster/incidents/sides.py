@@ -16,7 +16,7 @@ WITHIN: Final = 0.1
 
 
 class MeasureRow(NamedTuple):
-    """A measure: what it is, the figure of then, and the figure of here."""
+    """A measure: its meaning, the figure of then, and the figure of here."""
 
     name: str
     what: str

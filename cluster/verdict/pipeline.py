@@ -334,7 +334,7 @@ class _Steps:
         return applications.replay_cold(record, applications.planned.builds.newest, COLD_HASH_SEED)
 
     def _replay_by_builds(self, record: Path) -> dict[str, ColdReplay]:
-        """Return the cold replays by the builds of an application beside the one that judges the run."""
+        """Return the cold replays by all builds of an application except the build that judges the run."""
         if (applications := self.cluster.applications) is None:
             return {}
         builds = applications.planned.builds

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from network.bus import Bus
 from network.chance import Chance
 from network.conditions import Condition
-from network.events import Delivered, Dropped, events_of_type
+from network.events import Delivered, Dropped, Sent, events_of_type
 from network.latency import Latency
 from network.outcome import BusError, ConditionError, UnknownLinkError
 from network.port import Delivery
@@ -321,8 +321,8 @@ class TestTwins:
         heard = run_bus(rig, (0, rig.bus.broadcast, 3, b"other"), (0, rig.bus.send, 3, 1, b"self"))
         other = [(1_000, Delivery(1, b"other"))]
         assert heard == {0: other, 1: [], 2: other, 3: []}
-        assert [(event.node, event.values[0]) for event in rig.kinds("send")] == [(3, 0), (3, 2)]
-        assert [(event.node, event.values[0]) for event in rig.kinds("deliver")] == [(0, 3), (2, 3)]
+        assert [(event.node, sent.destination) for event, sent in events_of_type(rig.events, Sent)] == [(3, 0), (3, 2)]
+        assert [(event.node, came.source) for event, came in events_of_type(rig.events, Delivered)] == [(0, 3), (2, 3)]
 
     def test_a_message_to_an_identity_reaches_both_machines(self):
         """Whether it is sent to it alone or to all; a cut of one link leaves the other machine."""
@@ -344,4 +344,4 @@ class TestTwins:
         port.on_sent = lambda _label: None
         rig.kernel.post(0, SUPERVISOR, EventKind.FAULT, SUPERVISOR, 0, port.broadcast, b"hello")
         rig.run(port.receive)
-        assert [event.values[0] for event in rig.kinds("send")] == [1, 3, 2]
+        assert [sent.destination for _, sent in events_of_type(rig.events, Sent)] == [1, 3, 2]

@@ -101,7 +101,7 @@ class ApplicationSection(Section, frozen=True, forbid_unknown_fields=True, kw_on
 
     @property
     def all_builds(self) -> tuple[NamedBuild, ...]:
-        """All builds: the one that this section names, then the further ones in the order of the file."""
+        """All builds: the build that this section names, then the further builds in the order of the file."""
         own = NamedBuild(MAIN, self.command, self.framing, self.folder)
         return own, *(
             NamedBuild(name, each.command, each.framing or self.framing, each.folder or self.folder)

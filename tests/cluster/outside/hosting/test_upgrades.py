@@ -71,7 +71,7 @@ def test_more_than_f_outdated_validators_fail_the_run(tmp_path):
 
 
 def test_a_build_that_reads_the_old_directory_otherwise_is_named(tmp_path):
-    """It says at its start that it kept another root: a failure of the build, and none of the test bed."""
+    """The new build says at its start that it kept another root: the build fails, and not the test bed."""
     source, old = Path(LEDGER[1]).read_text(encoding="utf-8"), '"root": root_of(kept["state"])}'
     assert source.count(old) == 1
     (tmp_path / "ledger.py").write_text(source.replace(old, '"root": "00" * 32}'))
