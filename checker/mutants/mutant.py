@@ -11,11 +11,11 @@ replacements. A missing attribute fails when this package is imported: a mutant 
 wrong reason.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from types import FunctionType, ModuleType, TracebackType
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from checker.explain.explanation import Cause
 from validators.settings import ValidatorFactory
@@ -28,6 +28,16 @@ Target: TypeAlias = tuple[object, str]
 
 Swap: TypeAlias = tuple[object, str, object]
 """A target and its replacement."""
+
+_CALLED: Final = FunctionType | property
+"""Targets that can tell that they are called."""
+
+
+class Gated(NamedTuple):
+    """A replacement that is in place while `is_open` says so, and the original function or property otherwise."""
+
+    replacement: Any
+    is_open: Callable[[], bool]
 
 
 class MissingTargetError(LookupError):
@@ -65,6 +75,11 @@ class Mutant:
     shows: str = ""
     is_of_run: bool = False
     is_of_timer: bool = False
+
+    @property
+    def constants(self) -> list[str]:
+        """The targets that are no functions and no properties: they are replaced for whole steps alone."""
+        return [name_of(*target) for target in self.targets if not isinstance(original(*target), _CALLED)]
 
     def swaps(self) -> list[Swap]:
         """Return targets with their replacements, made anew each time: no two validators share state."""
@@ -127,20 +142,27 @@ def name_of(owner: object, name: str) -> str:
 class Swaps:
     """A context in which some attributes are replaced; contexts never nest.
 
+    Args:
+        swaps: The targets with their replacements; a `Gated` replacement is not always in place.
+        notes: Functions replaced by others that do the same and take a note.
+
     Attributes:
         is_called: Whether a replacement was called, or may have been: nobody can tell who reads a constant.
     """
 
     __slots__ = ("_originals", "_swaps", "_watched", "is_called")
 
-    def __init__(self, swaps: list[Swap]) -> None:
-        self.is_called = not all(isinstance(each, FunctionType | property) for _, _, each in swaps)
-        self._swaps: Final = swaps
-        self._watched: Final = swaps if self.is_called else [(*swap[:2], self._watching(swap[2])) for swap in swaps]
-        self._originals: Final[list[Any]] = [original(owner, name) for owner, name, _ in swaps]
+    def __init__(self, swaps: list[Swap], notes: Sequence[Swap] = ()) -> None:
+        self.is_called = not all(isinstance(_ungated(each), _CALLED) for _, _, each in swaps)
+        self._originals: Final = [(owner, name, original(owner, name)) for owner, name, _ in (*swaps, *notes)]
+        self._swaps: Final = [*map(_in_place, swaps), *notes]
+        watched = [(owner, name, self._watching(each)) for owner, name, each in swaps]
+        self._watched: Final = self._swaps if self.is_called else [*map(_in_place, watched), *notes]
 
     def _watching(self, replacement: Any) -> Any:
         """Return a replacement that notes that it is called."""
+        if isinstance(replacement, Gated):
+            return replacement._replace(replacement=self._watching(replacement.replacement))
         if isinstance(replacement, property):
             return replacement.getter(self._watching(replacement.fget))
 
@@ -159,8 +181,31 @@ class Swaps:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for (owner, name, _), before in zip(self._swaps, self._originals, strict=True):
+        for owner, name, before in self._originals:
             setattr(owner, name, before)
+
+
+def _ungated(replacement: object) -> object:
+    return replacement.replacement if isinstance(replacement, Gated) else replacement
+
+
+def _in_place(swap: Swap) -> Swap:
+    """Return a swap as it is put in: a gated replacement asks at each call whether it is in place."""
+    owner, name, gated = swap
+    if not isinstance(gated, Gated):
+        return swap
+    before, (after, is_open) = original(owner, name), gated
+    if isinstance(before, property):
+        return owner, name, before.getter(_either(before.fget, after.fget, is_open))
+    return owner, name, _either(before, after, is_open)
+
+
+def _either(before: Any, after: Any, is_open: Callable[[], bool]) -> Any:
+    @wraps(before)
+    def call(*given: Any, **named: Any) -> Any:
+        return (after if is_open() else before)(*given, **named)
+
+    return call
 
 
 def swaps_of(mutants: Iterable[Mutant]) -> Swaps:

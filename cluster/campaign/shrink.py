@@ -68,7 +68,7 @@ _SHRUNK: Final = "Shrunk in"
 SHRUNK: Final = OwnFile(f"# {_SHRUNK} ".encode(), "plan that shrink wrote")
 """The kind of file that shrinking writes."""
 
-_NEEDED: Final = ("cluster", "mutants", "application")
+_NEEDED: Final = ("cluster", "mutants", "mutants_from_height", "application")
 """Sections that are never reset to their defaults: the validators, their mutants, and the application they run."""
 
 

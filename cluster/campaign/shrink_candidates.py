@@ -26,7 +26,7 @@ ROUND_MS: Final = 100
 _KEPT: Final = (
     *("name", "title", "requires", "mutants", "kind", "do", "set", "cluster", "expect", "may_be_idle"),
     *("time_limit_ms", "step_limit"),
-    *("anchor", "application"),
+    *("anchor", "application", "mutants_from_height"),
 )
 """Keys that are never changed: names, mutants, the application, kinds and counts of entries, expectations, time limits.
 

@@ -129,7 +129,7 @@ class Cluster:
         self._genesis = genesis_of(self.scenario, self._keys)
         self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
         self.disks = self._make_disks()
-        self.mutants = place_mutants(self.scenario.mutants)
+        self.mutants = place_mutants(self.scenario)
         own = factories_of(self.scenario, self.mutants, self._adversaries, is_sharing=self.is_sharing)
         if self.applications is not None:
             own = self.applications.parts(own, self._adversaries)

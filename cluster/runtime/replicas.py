@@ -181,11 +181,11 @@ def factories_of(
     return own | {node: replace(own[node], around=each.around) for node, each in mutants.factories.items()}
 
 
-def place_mutants(mutants: Mapping[str, Sequence[int]]) -> RunMutants:
+def place_mutants(scenario: Scenario) -> RunMutants:
     """Return the mutants of a run, whose plug-ins are loaded; a run without mutants loads none."""
-    if not mutants:
+    if not scenario.mutants:
         return RunMutants()
     from checker.mutants import PlacedMutants  # noqa: PLC0415
 
-    placed = PlacedMutants(mutants)
+    placed = PlacedMutants(scenario.mutants, scenario.mutants_from_height)
     return RunMutants(placed.factories, placed.of_run, placed.idle)

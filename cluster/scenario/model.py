@@ -241,6 +241,10 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         dict[str, tuple[NotNegative, ...]],
         means("Mutants by name, also of `plugins`, and the replicas that run each."),
     ] = {}
+    mutants_from_height: Annotated[
+        dict[str, Positive],
+        means("Mutants that are in place only from this height on: its block is the first with the mutant."),
+    ] = {}
 
     @property
     def engine_forms(self) -> tuple[str, ...]:

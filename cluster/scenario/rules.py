@@ -149,6 +149,8 @@ def _foreign_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         for name, mutant in mutants_with(scenario.plugins).items():
             reason = f"is a mutant of the project's own {mutant.area}, which an application replaces"
             yield f"mutants.{name}", name not in scenario.mutants or mutant.area not in MUTANTS_OF_OURS, reason
+    for name in scenario.mutants_from_height:
+        yield f"mutants_from_height.{name}", False, "follows the heights of the project's own execution"
     yield "run.audit_reorgs", not scenario.run.audit_reorgs, "is about the state of the project's own chain"
     for key in EXPECTED_OF_OURS:
         is_left_out = getattr(scenario.expect, key) == getattr(ExpectSection(), key)
@@ -311,7 +313,7 @@ def _arrival_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 
 
 def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
-    if not scenario.mutants:
+    if not scenario.mutants and not scenario.mutants_from_height:
         return
     from checker.mutants import mutants_with  # noqa: PLC0415 - few scenarios have any
 
@@ -321,6 +323,13 @@ def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
         yield f"mutants.{name}", is_known, "" if is_known else _refuse_mutant(name, known, scenario.plugins)
         is_there = all(node < count for node in nodes)
         yield f"mutants.{name}", is_there, f"this cluster has replicas 0 to {count - 1}"
+    for name in scenario.mutants_from_height:
+        key = f"mutants_from_height.{name}"
+        yield key, name in scenario.mutants, "is no mutant of this scenario: name it in [mutants] with its replicas"
+        if name in known:
+            constants = known[name].constants
+            yield key, not constants, f"replaces {', '.join(constants)}, which is no function and has no height"
+            yield key, not known[name].is_of_run, "is a mutant of the test bed itself, which executes no blocks"
 
 
 def _refuse_mutant(name: str, known: Mapping[str, object], plugins: Sequence[str]) -> str:

@@ -77,7 +77,7 @@ class RecordedHeight:
     _factories: dict[int, ValidatorFactory] = field(init=False)
 
     def __post_init__(self) -> None:
-        mutants = place_mutants(self.scenario.mutants)
+        mutants = place_mutants(self.scenario)
         self._factories = factories_of(self.scenario, mutants, {}, is_sharing=False)
 
     def replica(self, node: int) -> ReplicaAt:

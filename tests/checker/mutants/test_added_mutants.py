@@ -30,6 +30,16 @@ def no_mutant(classify):
     return classify
 """
 
+CONSTANT = """
+from stampede_testbed.plugin.mutants import mutant
+from validators.execution import phases
+
+@mutant((phases, "__doc__"), area="execution", kills=("oracle",))
+def other_text(_text):
+    '''A text is another.'''
+    return "another"
+"""
+
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):
@@ -122,3 +132,10 @@ def test_an_error_of_a_mutant_is_its_validators_own(install):
     assert result.verdict in {"safety", "liveness"}
     assert "plug-ins" not in [check.name for check in result.checks]
     assert "plug-in" not in result.headline
+
+
+def test_a_constant_has_no_height_from_which_it_is_replaced(install):
+    install(CONSTANT, {"other-text": "backwards:other_text"})
+
+    said = refusal_of(mutants={"other-text": [0]}, mutants_from_height={"other-text": 3})
+    assert "mutants_from_height.other-text: replaces validators.execution.phases.__doc__, which is no function" in said
