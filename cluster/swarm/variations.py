@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.faults import is_sound
+from faults import kind_of
 from faults.kinds.drawing import CHANNELS, FAULTS_FROM_MS, FAULTS_UNTIL_MS, Plain
+from faults.kinds.partitions import Partitions
 from network.draw import Draw
 from network.regions import REGIONS
 
@@ -19,6 +21,18 @@ PERCENT: Final = 20
 
 TORN_PERCENT: Final = 25
 """Percentage of the seeds with crashes in which crashes leave a part of the unsynced data."""
+
+RARE_PERCENT: Final = 4
+"""Percentage of the seeds with links in order, with shared uplinks, or with partitions at random times."""
+
+UPLINKS_BYTES: Final = (400_000, 1_000_000, 4_000_000)
+"""Rates of a shared uplink, in bytes a second: the lowest makes votes wait behind blocks."""
+
+UPLINK_SHARES: Final[Sequence[Mapping[str, int]]] = (
+    {},
+    {"consensus": 60, "sync": 20, "gossip": 20},
+    {"consensus": 34, "sync": 33, "gossip": 33},
+)
 
 _CRASHES: Final = ("crash", "crash-at-boundary", "blackout")
 
@@ -61,8 +75,20 @@ def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
         varied["network"]["regions"] = [
             draw.one_of(f"variation.network.regions.{node}", REGIONS) for node in range(validators)
         ]
+    varied["network"] = {**varied["network"], **_draw_lines(draw)}
     varied["validators"] = _vary_replicas(draw, raw)
     return varied
+
+
+def _draw_lines(draw: Draw) -> Plain:
+    """Return, in a few seeds, links in order, or an uplink that all links of a replica share."""
+    found: Plain = {}
+    if draw.chance("variation.network.order.is_on", RARE_PERCENT):
+        found["order"] = "fifo"
+    if draw.chance("variation.network.uplink.is_on", RARE_PERCENT):
+        found["uplink_bytes_per_second"] = draw.one_of("variation.network.uplink", UPLINKS_BYTES)
+        found["uplink_shares"] = draw.one_of("variation.network.uplink_shares", UPLINK_SHARES)
+    return found
 
 
 def _vary_replicas(draw: Draw, raw: Plain) -> Plain:
@@ -96,7 +122,17 @@ def vary_faults(draw: Draw, faults: Mapping[str, Plain], validators: int, engine
         plan = {**varied, name: {**fault, **changes}}
         if changes and is_sound(plan, validators, engine):
             varied = plan
-    return _tear_some(draw, varied, validators, engine)
+    return _part_some(draw, _tear_some(draw, varied, validators, engine), validators, engine)
+
+
+def _part_some(draw: Draw, faults: dict[str, Plain], validators: int, engine: DrawnEngine) -> dict[str, Plain]:
+    """Return drawn faults, in a few seeds with partitions at random times beside them."""
+    if not draw.chance("variation.partitions.is_on", RARE_PERCENT):
+        return faults
+    (drawn,) = Partitions.draws()
+    fault = {"kind": kind_of(Partitions), **drawn.make(draw, f"variation.{drawn.name}", validators)}
+    plan = {**faults, drawn.name: engine.in_own_words(fault)}
+    return plan if is_sound(plan, validators, engine) else faults
 
 
 def _tear_some(draw: Draw, faults: dict[str, Plain], validators: int, engine: DrawnEngine) -> dict[str, Plain]:
@@ -131,6 +167,13 @@ def _vary_rule(draw: Draw, name: str, fault: Plain) -> Plain:
     return changes
 
 
+def _vary_links(draw: Draw, name: str, _fault: Plain) -> Plain:
+    if not draw.chance(f"{name}.is_one_way", PERCENT):
+        return {}
+    first = draw.between(f"{name}.from", 0, 3)
+    return {"between": [[first, (first + draw.between(f"{name}.to", 1, 3)) % 4]], "one_way": True}
+
+
 def _vary_swizzle(draw: Draw, name: str, _fault: Plain) -> Plain:
     changes: Plain = {"release_gap_ms": draw.one_of(f"{name}.release_gap_ms", (0, 3, 40))}
     if draw.chance(f"{name}.is_of_some", 60):
@@ -153,6 +196,7 @@ def _vary_rot(draw: Draw, name: str, fault: Plain) -> Plain:
 _BY_KIND: Final[Mapping[str, Callable[[Draw, str, Plain], Plain]]] = {
     "partition": _vary_cut,
     "cut": _vary_cut,
+    "links": _vary_links,
     "rule": _vary_rule,
     "swizzle-clog": _vary_swizzle,
     "slow-disk": _vary_slow_disk,

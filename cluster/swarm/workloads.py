@@ -376,6 +376,15 @@ def _draw_crashing(draw: Draw) -> Plain:
     }
 
 
+def _draw_resubmitters(draw: Draw) -> Plain:
+    return {
+        "kind": "resubmitters",
+        "actors": draw.between("resubmitters.actors", 1, 4),
+        "attempts": draw.between("resubmitters.attempts", 4, 30),
+        "retry_ms": draw.one_of("resubmitters.retry_ms", (100, 500, 1_500)),
+    }
+
+
 _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "transfers": (50, _draw_payments),
     "storm": (80, _draw_storm),
@@ -385,5 +394,6 @@ _WORKLOADS: Final[Mapping[str, tuple[int, Callable[[Draw], Plain]]]] = {
     "subscriptions": (25, _draw_plans),
     "boundary-cases": (75, _draw_oddities),
     "program-faults": (12, _draw_crashing),
+    "resubmitters": (4, _draw_resubmitters),
 }
 """Percentage of seeds on which each workload besides heartbeats is on, and how it is drawn."""

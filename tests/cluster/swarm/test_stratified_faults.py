@@ -19,13 +19,13 @@ DRAWN = Drawn(range(640))
 NOT_VARIED = {
     "blackout.regions": "names validators in another way",
     "byzantine.above_f": "lets the chain part, which is no false alarm then",
-    "links.one_way": "is drawn where a scenario's own links have it",
+    "partitions.groups": "the sides are drawn anew each time",
     "twin.above_f": "likewise",
 }
 """Keys of faults that no seed varies, with the reason."""
 
-WHERE_ASKED = ("replace", "partitions")
-"""Kinds that are drawn only for a scenario that names builds, or has the kind itself."""
+WHERE_ASKED = ("replace",)
+"""Kinds that are drawn only for a scenario that names builds."""
 
 ANCHORED = ("crash", "partition", "pause", "blackout")
 
@@ -108,6 +108,14 @@ def test_every_varied_key_of_a_section_has_all_of_its_values():
     for section, keys in VARIED.items():
         for key, expected in keys.items():
             assert {*expected} <= {getattr(getattr(each, section), key) for each in DRAWN}
+
+
+def test_a_few_seeds_have_links_in_order_and_shared_uplinks():
+    fifo = [seed for seed, each in enumerate(DRAWN) if each.network.order == "fifo"]
+    shares = {len(each.network.uplink_shares) for each in DRAWN if each.network.uplink_bytes_per_second}
+
+    assert 5 < len(fifo) < len(DRAWN) // 10
+    assert shares == {0, 3}
 
 
 def test_what_only_crashes_keeps_the_pace_of_the_others():
