@@ -1,9 +1,10 @@
 """`--faults`: the faults of any scenario replaced by no fault, one fault or a few faults that the seed draws."""
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
-from cluster.authoring.upgrades import draw_upgrade
+from cluster.authoring.upgrades import draw_upgrade, left_behind
 from cluster.scenario.load import convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.engines.engine import DrawnEngine
@@ -11,7 +12,10 @@ from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine_stratum
 from cluster.swarm.faults import DRAWN, FAULTS_MAX, draw_faults, is_sound
 from faults import kind_of
 from faults.kinds.drawing import FAULTS_UNTIL_MS, WHERE_ASKED, Plain
+from faults.kinds.registry import decode_fault
+from faults.plan import byzantine_validators
 from network.draw import Draw
+from validators.consensus.quorum import faults_of
 
 AFTER_FAULTS_MS: Final = 240_000
 """Virtual time that a run has after the last fault before its limit ends it."""
@@ -59,11 +63,19 @@ def _with_upgrade(scenario: Scenario, drawn: dict[str, Plain], seed: int, engine
         return drawn
     # The height from which builds may differ is no chance: the scenario's own upgrade states it.
     stated = dict(each for fault in scenario.faults.values() for each in fault.installs())
-    found: dict[str, Plain] = {}
-    for name, fault in (*draw_upgrade(Draw(seed), builds, validators, stated).items(), *drawn.items()):
-        if is_sound({**found, name: fault}, validators, engine):
+    upgrade = draw_upgrade(Draw(seed), builds, validators, stated)
+    behind, found = left_behind(upgrade, validators), dict[str, Plain]()
+    for name, fault in (*upgrade.items(), *drawn.items()):
+        plan = {**found, name: fault}
+        if is_sound(plan, validators, engine) and _leaves_a_quorum(plan, behind, validators):
             found[name] = fault
     return found
+
+
+def _leaves_a_quorum(plan: dict[str, Plain], behind: Sequence[int], validators: int) -> bool:
+    """Return whether the validators that are Byzantine or left on an old build are f together at most."""
+    byzantine = byzantine_validators({name: decode_fault(fault) for name, fault in plan.items()})
+    return not behind or not byzantine or len({*byzantine, *behind}) <= faults_of(validators)
 
 
 def _draw(level: str, seed: int, validators: int, engine: DrawnEngine) -> dict[str, Plain]:

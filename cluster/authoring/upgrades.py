@@ -52,3 +52,11 @@ def draw_upgrade(
     back_ms = draw.between("upgrade.back_ms", earliest_ms, latest_ms)
     back = {**upgrade, "build": MAIN, "validators": returning, "from_height": 0}
     return {"upgrade": upgrade, "back": {**back, "at_ms": back_ms, "restart_ms": back_ms + down_ms}}
+
+
+def left_behind(upgrade: Mapping[str, Plain], validators: int) -> tuple[int, ...]:
+    """Return the validators that a drawn upgrade with a stated height leaves on the first build, or brings back."""
+    if not upgrade["upgrade"]["from_height"]:
+        return ()
+    upgraded, back = upgrade["upgrade"]["validators"], upgrade.get("back", {}).get("validators", ())
+    return tuple(node for node in range(validators) if node not in upgraded or node in back)

@@ -9,6 +9,7 @@ from cluster.authoring.upgrades import draw_upgrade
 from cluster.scenario.load import load_scenario
 from faults import check_plan
 from faults.kinds.registry import decode_fault
+from faults.plan import byzantine_validators
 from network.draw import Draw
 
 UPGRADE = {"kind": "replace", "build": "new", "at_ms": 4_000, "restart_ms": 4_500, "every_ms": 1_000}
@@ -66,3 +67,16 @@ def test_the_levels_draw_it_where_a_scenario_names_two_builds():
         assert {fault.from_height for fault in upgrades} == {20}
         assert "upgrade" not in with_faults(one, level, 3).faults
     assert not with_faults(two, "none", 3).faults
+
+
+def test_a_drawn_upgrade_leaves_a_quorum_beside_byzantine_validators():
+    scenario, seen = load_scenario("application/upgrade", ("faults.upgrade.from_height=20",)), 0
+    for seed in range(60):
+        faults = with_faults(scenario, "swarm", seed).faults
+        byzantine = {*byzantine_validators(faults)}
+        back = faults["back"].validators if "back" in faults else ()
+        behind = {node for node in range(4) if node not in faults["upgrade"].validators or node in back}
+        seen += bool(byzantine)
+
+        assert not behind or not byzantine or len(behind | byzantine) <= 1
+    assert seen > 5
