@@ -25,8 +25,9 @@ TORN_PERCENT: Final = 25
 RARE_PERCENT: Final = 4
 """Percentage of the seeds with links in order, with shared uplinks, or with partitions at random times."""
 
-UPLINKS_BYTES: Final = (400_000, 1_000_000, 4_000_000)
-"""Rates of a shared uplink, in bytes a second: the lowest makes votes wait behind blocks."""
+UPLINK_BYTES_EACH: Final = (6_000_000, 20_000_000)
+"""Rates of a shared uplink, in bytes a second for each validator: a third of the lower rate sends a block of 1 MiB to
+each in half a second, and a leader has two."""
 
 UPLINK_SHARES: Final[Sequence[Mapping[str, int]]] = (
     {},
@@ -75,18 +76,18 @@ def vary_sections(draw: Draw, raw: Plain, engine: DrawnEngine) -> Plain:
         varied["network"]["regions"] = [
             draw.one_of(f"variation.network.regions.{node}", REGIONS) for node in range(validators)
         ]
-    varied["network"] = {**varied["network"], **_draw_lines(draw)}
+    varied["network"] = {**varied["network"], **_draw_lines(draw, raw["cluster"]["validators"])}
     varied["validators"] = _vary_replicas(draw, raw)
     return varied
 
 
-def _draw_lines(draw: Draw) -> Plain:
+def _draw_lines(draw: Draw, validators: int) -> Plain:
     """Return, in a few seeds, links in order, or an uplink that all links of a replica share."""
     found: Plain = {}
     if draw.chance("variation.network.order.is_on", RARE_PERCENT):
         found["order"] = "fifo"
     if draw.chance("variation.network.uplink.is_on", RARE_PERCENT):
-        found["uplink_bytes_per_second"] = draw.one_of("variation.network.uplink", UPLINKS_BYTES)
+        found["uplink_bytes_per_second"] = draw.one_of("variation.network.uplink", UPLINK_BYTES_EACH) * validators
         found["uplink_shares"] = draw.one_of("variation.network.uplink_shares", UPLINK_SHARES)
     return found
 
