@@ -235,9 +235,9 @@ def _lay_over(raw: dict[str, Any]) -> bool:
 
 
 def merge(section: dict[str, Any], over: object) -> None:
-    """Change a section by the values of a second section, and nested sections in the same way."""
+    """Change a section by the values of a second section, and nested sections in the same way; an empty one empties."""
     for key, value in over.items() if isinstance(over, dict) else ():
-        if isinstance(value, dict) and isinstance(section.get(key), dict):
+        if isinstance(value, dict) and value and isinstance(section.get(key), dict):
             merge(section[key], value)
         else:
             # Not the second section itself: settings that follow change this section.

@@ -82,6 +82,13 @@ def test_both_sides_have_the_same_keys():
     assert (healthy.mutants, healthy.workload) == ({}, planted.workload)
 
 
+def test_an_empty_table_of_the_planted_side_empties_one():
+    healthy, planted = load_incident("n15").sides.values()
+
+    assert healthy.network.uplink_shares
+    assert planted.network == msgspec.structs.replace(healthy.network, uplink_shares={})
+
+
 def test_the_list_has_every_incident_under_its_shape(capsys):
     assert main(["incidents"]) == 0
     lines = capsys.readouterr().out.splitlines()
