@@ -57,6 +57,14 @@ def _reorg_depth(result: PipelineResult) -> int:
     return max(given_up.values(), default=0)
 
 
+def _leaders_of_rounds(result: PipelineResult) -> list[int]:
+    """Return for each round the leaders with a final block; in a round each validator leads one view."""
+    validators = result.scenario.cluster.validators
+    finished = OWN["views"](result) // validators
+    leaders = Counter((block.header.view - 1) // validators for block in result.chain)
+    return [leaders[each] for each in range(finished)]
+
+
 OWN: Final[Mapping[str, Callable[[PipelineResult], int]]] = {
     "validators": lambda result: result.scenario.cluster.validators,
     "quorum": lambda result: quorum_of(result.scenario.cluster.validators),
@@ -64,10 +72,13 @@ OWN: Final[Mapping[str, Callable[[PipelineResult], int]]] = {
     "views": lambda result: max((entered.view - 1 for _, entered in _events(result, Entered)), default=0),
     "missed_views": lambda result: OWN["views"](result) - len(result.chain),
     "reorg_depth": _reorg_depth,
+    "leaders_most": lambda result: max(_leaders_of_rounds(result), default=0),
+    "leaders_least": lambda result: min(_leaders_of_rounds(result), default=0),
 }
 """Further figures: `quorum` are the votes of a certificate, `holders` the validators with the planted mutant, `views`
 the ended views, `missed_views` the views that ended without a final block, and `reorg_depth` the most heights that a
-validator gave up at once."""
+validator gave up at once. `leaders_most` and `leaders_least` are the leaders with a final block in a round of as many
+views as validators."""
 
 
 def unknown_figure(name: str, scenario: Scenario) -> str:

@@ -1,10 +1,13 @@
 """Incident files: what a file must say, what is refused, and what the commands print of it."""
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 
 from checker.record.plugins import plugins_with
 from cluster.cli.main import main
+from cluster.incidents import figures
 from cluster.incidents.incident import SHAPES, incident_files, load_incident, read_incident
 from cluster.scenario.load import head_comment
 from cluster.scenario.messages import ScenarioError
@@ -87,6 +90,15 @@ def test_an_empty_table_of_the_planted_side_empties_one():
 
     assert healthy.network.uplink_shares
     assert planted.network == msgspec.structs.replace(healthy.network, uplink_shares={})
+
+
+def test_leaders_are_counted_in_whole_rounds(monkeypatch):
+    """With four validators a round is four views: here three leaders, then one; the third round has not ended."""
+    blocks = [SimpleNamespace(header=SimpleNamespace(view=view)) for view in (1, 2, 4, 8, 9, 10)]
+    run = SimpleNamespace(chain=blocks, scenario=SimpleNamespace(cluster=SimpleNamespace(validators=4)))
+    monkeypatch.setitem(figures.OWN, "views", lambda _run: 11)
+
+    assert [figures.figure_of(run, f"leaders_{each}") for each in ("most", "least")] == [3, 1]
 
 
 def test_the_list_has_every_incident_under_its_shape(capsys):
