@@ -1,14 +1,14 @@
 """The runs of the ten bugs that a draw sets off, and of the ten that no draw can avoid."""
 
 import sys
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from checker.mutants import MUTANTS
+from checker.record.root import PROJECT_ROOT
 from cluster.scenario.load import load_scenario
 from cluster.scenario.model import Scenario
 
-PLUGIN: Final = Path(__file__).parent / "plugin"
+PLUGIN: Final = PROJECT_ROOT / "tests" / "causality" / "plugin"
 
 HOLDER: Final = 2
 """The validator that has the bug."""
