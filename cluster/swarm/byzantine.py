@@ -62,6 +62,9 @@ SPEAKING: Final = (
 )
 """Behaviours in messages about other validators' blocks, and in answers."""
 
+_NOT_DRAWN: Final = ("bit",)
+"""Forms that only a scenario names: one form more to draw from would change the draws of seeds."""
+
 _WITHHELD: Final = (
     (),
     ("BlockRelay",),
@@ -123,7 +126,8 @@ def _draw_twin(stratum: Draw, node: int, validators: int) -> Plain:
 def _draw_one(stratum: Draw, name: str, node: int, behaviour: str, *, engine: DrawnEngine, validators: int) -> Plain:
     start_ms = stratum.between(f"{name}.start_ms", FAULTS_FROM_MS, FAULTS_FROM_MS + 1_000)
     until_ms = LEADING_UNTIL_MS if behaviour in {*PROPOSING, *engine.proposing} else FAULTS_UNTIL_MS
-    forms = forms_of(engine.name, behaviour, is_foreign=engine.is_foreign)
+    named = forms_of(engine.name, behaviour, is_foreign=engine.is_foreign)
+    forms = [form for form in named if form not in _NOT_DRAWN]
     fault: Plain = {
         "kind": "byzantine",
         "validator": node,

@@ -206,7 +206,7 @@ SIMPLEX_ADVERSARIES = EngineAdversaries(
     forms={
         "blind-vote": ("notarize", "finalize"),
         "mutate-votes": ("view", "parent", "digest"),
-        "malformed-votes": Misshape.FORMS,
+        "malformed-votes": Misshape.NAMED_FORMS,
         "forge-parent": ForgeParent.FORMS,
         "skip-view": SkipView.FORMS,
     },

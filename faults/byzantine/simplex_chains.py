@@ -25,6 +25,9 @@ from validators.messages import BlockRelay, Message, block_label
 _OF_SIGNERS: Final = ("signers", "signatures")
 """The faults of shape that only a certificate can have."""
 
+_BIT: Final = "bit"
+"""One bit of a signature is another."""
+
 
 class SkipView(SimplexBehaviour):
     """Builds on the parent of the last notarized block, though no validator has nullified that block's view.
@@ -106,6 +109,8 @@ class Misshape(SimplexBehaviour):
     """Sends each vote or certificate in an invalid shape before the true message; `what` selects the shape."""
 
     FORMS: ClassVar[tuple[str, ...]] = ("view", "payload", "signers", "signatures")
+    NAMED_FORMS: ClassVar[tuple[str, ...]] = (*FORMS, _BIT)
+    """All shapes; a scenario asks for the last one by its name, and no draw has it."""
 
     def tamper(self, outgoing: Outgoing) -> Iterable[Outgoing]:
         """Send a misshapen message before a true message."""
@@ -122,10 +127,12 @@ class Misshape(SimplexBehaviour):
             return None if certificate is None else CertificateResponse(message.view, certificate)
         if isinstance(message, Certificate):
             return _misshapen(message, form)
+        if not isinstance(message, Notarize | Finalize | Nullify):
+            return None
+        if form == _BIT:
+            return msgspec.structs.replace(message, signature=_flipped(message.signature))
         if isinstance(message, Nullify):
             return self.votes.nullify(0) if form == "view" else None
-        if not isinstance(message, Notarize | Finalize):
-            return None
         return (
             None if form in _OF_SIGNERS else self.votes.cast_like(message, _misshapen_proposal(message.proposal, form))
         )
@@ -137,9 +144,17 @@ def _misshapen(certificate: Certificate, form: str) -> Certificate | None:
         return msgspec.structs.replace(certificate, signers=certificate.signers + b"\0")
     if form == "signatures":
         return msgspec.structs.replace(certificate, signatures=(*certificate.signatures, certificate.signatures[0]))
+    if form == _BIT:
+        first, *others = certificate.signatures
+        return msgspec.structs.replace(certificate, signatures=(_flipped(first), *others))
     if isinstance(certificate, Nullification):
         return msgspec.structs.replace(certificate, view=0) if form == "view" else None
     return msgspec.structs.replace(certificate, proposal=_misshapen_proposal(certificate.proposal, form))
+
+
+def _flipped(signature: bytes) -> bytes:
+    """Return a signature with its lowest bit changed."""
+    return bytes((signature[0] ^ 1,)) + signature[1:]
 
 
 def _misshapen_proposal(proposal: Proposal, form: str) -> Proposal:

@@ -67,7 +67,14 @@ def test_an_odd_encoding_of_a_message_is_refused(what, cell):
 
 @pytest.mark.parametrize(
     ("what", "cell"),
-    third_of([("view", "view-out-of-range"), ("signers", "signers-length"), ("signatures", "signature-count")]),
+    third_of(
+        [
+            ("view", "view-out-of-range"),
+            ("signers", "signers-length"),
+            ("signatures", "signature-count"),
+            ("bit", "vote-unsigned"),
+        ]
+    ),
 )
 @pytest.mark.soak
 def test_a_misshapen_vote_or_certificate_is_refused(what, cell):
