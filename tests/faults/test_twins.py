@@ -14,7 +14,7 @@ from tests.support.audited import audited
 from tests.support.cluster_runs import check_named, result_of
 from tests.support.fault_plans import plan_of
 from tests.support.keystones import third_of
-from tests.support.twin_cases import run_case, twin_case
+from tests.support.twin_cases import ROUNDS_OF, run_case, twin_case
 from validators.consensus.registry import ENGINES
 from validators.events import Voted
 
@@ -120,10 +120,27 @@ def test_drawn_cases_are_of_all_sizes_and_of_both_kinds_of_rules():
 @pytest.mark.parametrize("engine", ENGINES)
 def test_drawn_twins_of_f_validators_are_survived(engine):
     """The first of the cases of `make soak`, which are of four and of seven validators, by a script and by chance."""
-    results = [run_case((engine, seed)) for seed in range(4)]
+    results = [run_case((engine, seed, 0)) for seed in range(4)]
 
     assert [(each.seed, each.headline) for each in results if each.verdict != "passed"] == []
     assert len(results) == 4
+
+
+def test_cases_of_a_size_have_scripts_of_as_many_rounds_and_up_to_f_twins():
+    for size, rounds in ROUNDS_OF.items():
+        cases = [twin_case("simplex", seed, size) for seed in range(12)]
+
+        assert {case.cluster.validators for case in cases} == {size}
+        assert {len(case.faults) for case in cases} == {*range(1, (size - 1) // 3 + 1)}
+        assert {len(twin.first) for case in cases for twin in case.faults.values()} == {rounds}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("size", ROUNDS_OF)
+def test_twins_of_every_size_are_survived(size):
+    result = run_case(("simplex", 0, size))
+
+    assert result.verdict == "passed", result.headline
 
 
 @pytest.mark.parametrize(("name", "check"), SPLITS)

@@ -1,5 +1,6 @@
 """Drawn cases of twins: f validators at most on two machines each, by a script or by chance, in a short run."""
 
+import itertools
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Final
@@ -19,12 +20,20 @@ ROUNDS_MS: Final = (60, 150, 300, 700, 1_500, 10_000)
 """Lengths of a round: many in a view, or one for the whole time."""
 
 
-def twin_case(engine: str, seed: int) -> Scenario:
-    """Return the scenario of a case."""
+ROUNDS_OF: Final = {4: 3, 5: 3, 7: 3, 10: 5}
+"""Rounds of every script in the cases of one size, by the number of validators."""
+
+SHARE_OF_A_SIZE: Final = 50
+"""The cases of each size are one for so many cases of drawn sizes."""
+
+
+def twin_case(engine: str, seed: int, size: int = 0) -> Scenario:
+    """Return the scenario of a case; with a size it has that many validators, and each twin has a script."""
     draw = Draw(seed)
-    validators = draw.one_of("twins.validators", (4, 4, 4, 7))
+    validators = size or draw.one_of("twins.validators", (4, 4, 4, 7))
     count = draw.between("twins.count", 1, faults_of(validators))
-    twins = [_twin(draw, node, validators) for node in draw.some_of("twins.of", range(validators), count)]
+    nodes = draw.some_of("twins.of", range(validators), count)
+    twins = [_twin(draw, node, validators, ROUNDS_OF[size] if size else 0) for node in nodes]
     settings = [
         f"consensus.engine={engine}",
         f"cluster.validators={validators}",
@@ -41,8 +50,8 @@ def twin_case(engine: str, seed: int) -> Scenario:
     return load_scenario("calm", settings)
 
 
-def _twin(draw: Draw, node: int, validators: int) -> str:
-    """Return the fault of a validator; in half of all cases a script of a few rounds has the rule."""
+def _twin(draw: Draw, node: int, validators: int, count: int) -> str:
+    """Return the fault of a validator with a script of `count` rounds; with 0, half of all cases have a script."""
     name = f"twins.{node}"
     start_ms = draw.between(f"{name}.start_ms", 0, 2_500)
     keys = {
@@ -53,8 +62,8 @@ def _twin(draw: Draw, node: int, validators: int) -> str:
         "stop_ms": start_ms + draw.between(f"{name}.lasts_ms", 1_500, 6_000),
         "round_ms": draw.one_of(f"{name}.round_ms", ROUNDS_MS),
     }
-    if draw.chance(f"{name}.is_scripted", 50):
-        rounds = range(draw.between(f"{name}.rounds", 1, 5))
+    if count or draw.chance(f"{name}.is_scripted", 50):
+        rounds = range(count or draw.between(f"{name}.rounds", 1, 5))
         others = [other for other in range(validators) if other != node]
         masks = [{other: draw.one_of(f"{name}.{turn}.{other}", MASKS) for other in others} for turn in rounds]
         for side in ("first", "second"):
@@ -62,19 +71,21 @@ def _twin(draw: Draw, node: int, validators: int) -> str:
     return f"twin-of-{node}={{{', '.join(f'{key}={value}' for key, value in keys.items())}}}"
 
 
-def run_case(case: tuple[str, int]) -> SeedResult:
-    """Run and judge a case: the engine and the seed."""
-    engine, seed = case
-    return run_task(Task(encode_scenario(twin_case(engine, seed)), seed))
+def run_case(case: tuple[str, int, int]) -> SeedResult:
+    """Run and judge a case: the engine, the seed and the size, 0 for a drawn size."""
+    engine, seed, size = case
+    return run_task(Task(encode_scenario(twin_case(engine, seed, size)), seed))
 
 
 def run_cases(count: int, jobs: int) -> Iterator[tuple[bool, str]]:
-    """Run so many cases of each engine; yield each that did not pass, and a line for each engine."""
+    """Run so many cases of each engine, and a share of each size; yield those that did not pass, and sums."""
+    sizes = {0: count, **dict.fromkeys(ROUNDS_OF, -(-count // SHARE_OF_A_SIZE))}
     with ProcessPoolExecutor(jobs) as pool:
-        for engine in ENGINES:
-            cases, wrong = [(engine, seed) for seed in range(count)], 0
-            for (_, seed), result in zip(cases, pool.map(run_case, cases), strict=True):
+        for engine, (size, number) in itertools.product(ENGINES, sizes.items()):
+            cases, wrong = [(engine, seed, size) for seed in range(number)], 0
+            whose = f"{engine} with {size} validators" if size else engine
+            for (_, seed, _), result in zip(cases, pool.map(run_case, cases), strict=True):
                 if result.verdict != "passed":
                     wrong += 1
-                    yield False, f"twins: {engine} seed {seed}: {result.verdict}: {result.headline}"
-            yield True, f"twins: {count - wrong:,} of {count:,} cases of {engine} passed"
+                    yield False, f"twins: {whose} seed {seed}: {result.verdict}: {result.headline}"
+            yield True, f"twins: {number - wrong:,} of {number:,} cases of {whose} passed"
