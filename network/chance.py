@@ -6,6 +6,7 @@ was rejected for that reason: an added or removed draw moves all that follow.
 
 import hashlib
 import struct
+from collections.abc import Callable
 from typing import Final
 
 DRAWS_PER_BLOCK: Final = 8
@@ -15,12 +16,28 @@ _NO_BLOCK: Final = -1
 
 
 class Chance:
-    """The run's only source of chance, fixed by its seed."""
+    """The run's only source of chance, fixed by its seed; `network.reseeding` has chance that changes in a run."""
 
     __slots__ = ("seed",)
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether each draw is noted when it is used."""
+        return False
+
+    def on_reseed(self, forget: Callable[[], None]) -> None:
+        """Call a holder of draws that were made ahead at each new seed: here there is none."""
+
+    def counted_from(self, origin_us: int) -> "Chance":  # noqa: ARG002 - for chance that changes
+        """Return this chance for a fault whose times count from a virtual time."""
+        return self
+
+    def at(self, at_ms: int) -> "Chance":  # noqa: ARG002 - for chance that changes
+        """Return the chance for a draw that is made ahead for this time of a fault, in milliseconds."""
+        return self
 
     def draw(self, purpose: str, subject: str, ordinal: int) -> int:
         """Return the uniform 64-bit integer that belongs to these names and this ordinal (0 or more)."""

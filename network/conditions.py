@@ -180,12 +180,20 @@ class LinkState:
         # below(draw, MILLION) < loss_ppm for the draws below it.
         self._lost_below = -(-(spec.loss_ppm << DRAW_BITS) // MILLION)
         self.set_conditions(())
+        chance.on_reseed(self.forget_draws)
+
+    def forget_draws(self) -> None:
+        """Throw away the draws that were made ahead."""
+        self._streams.clear()
+        self.plain_end = 0
 
     def set_conditions(self, conditions: tuple[Condition, ...]) -> None:
         """Put these conditions, oldest first, on the wire."""
         self.conditions = conditions
         # A plain wire at most loses messages: `fate_of` would return the same in twice the time.
-        self.is_plain = not (conditions or self.spec.reorder_ppm or self.spec.is_fifo or self.uplink)
+        is_special = conditions or self.spec.reorder_ppm or self.spec.is_fifo or self.uplink
+        # Where draws are noted, each message draws for itself when it is sent.
+        self.is_plain = not (is_special or self._chance.is_logged)
 
     def draw_plain(self, ordinal: int) -> None:
         """Draw the delays of this message and its block of eight; called when a message is beyond `plain_end`."""

@@ -170,6 +170,14 @@ def _as_logged(value: Value) -> Value:
     return [_as_logged(item) for item in value] if isinstance(value, tuple | list) else value
 
 
+class Reseeded(TraceEvent, frozen=True):
+    """All draws have another seed from this turn of the kernel on, whose first event this is."""
+
+    kind: ClassVar[str] = "reseed"
+    turn: int
+    seed: int
+
+
 class Sent(TraceEvent, frozen=True):
     """A node sent a message, the `ordinal`-th of its link to `destination`, about a view and a height if it says so."""
 

@@ -236,6 +236,14 @@ def parse_seed(text: str) -> int:
     return seed
 
 
+def parse_reseed(text: str) -> tuple[int, int]:
+    """Return the turn and the seed that `TURN:SEED` names."""
+    turn, separator, seed = text.partition(":")
+    if not (separator and turn.isascii() and turn.isdigit() and int(turn[:19]) >= 1 and len(turn) < 19):
+        raise argparse.ArgumentTypeError(f"{text!r} is not TURN:SEED, with a turn from 1 on")
+    return int(turn), parse_seed(seed)
+
+
 def parse_seeds(text: str) -> range:
     """Return the seeds that `A..B` or `A` names, both ends included."""
     first, separator, last = text.partition("..")
@@ -275,6 +283,7 @@ def run_command(
     application: str | None = None,
     builds: Sequence[str] = (),
     faults: str | None = None,
+    reseeds: Sequence[tuple[int, int]] = (),
     runs: Path = RUNS,
     data_dir: Path | None = None,
     is_repeated: bool = False,
@@ -288,6 +297,7 @@ def run_command(
         application: The command line of `--application`, if any.
         builds: Those of `--build`.
         faults: The level of `--faults`, if any.
+        reseeds: Those of `--reseed`.
         runs: The directory for its run directory.
         data_dir: The directory with real disks, if any.
         is_repeated: Whether the run is repeated in another process and compared.
@@ -299,6 +309,8 @@ def run_command(
     for build in builds:
         arguments += ["--build", build]
     arguments += [] if faults is None else ["--faults", faults]
+    for turn, reseed in reseeds:
+        arguments += ["--reseed", f"{turn}:{reseed}"]
     arguments += ["--runs", str(runs)] if runs != RUNS else []
     arguments += ["--data-dir", str(data_dir)] if data_dir is not None else []
     return command_line([*arguments, *["--check-determinism"] * is_repeated])

@@ -15,7 +15,7 @@ from checker.checks.expected_reports import EVIDENCE
 from checker.record.program import program_name
 from cluster.live.replicas import Replicas, short_root
 from faults.events import ApplicationLost, ApplicationReplaced, Crashed, FaultEdge, Healed, Restarted, Tampered
-from network.events import Event, Handlers
+from network.events import Event, Handlers, Reseeded
 from network.types import MILLISECOND_US
 from validators.events import (
     BlockExecuted,
@@ -117,6 +117,7 @@ class ColumnLog:
             Reported: self._report,
             FaultEdge: lambda event, body: self.say(event.at_us, f"fault {body.fault} {body.edge}"),
             Healed: lambda event, _body: self.say(event.at_us, "healed: no fault is at work any more"),
+            Reseeded: lambda event, body: self.say(event.at_us, f"chance: seed {body.seed} from turn {body.turn:,} on"),
             ApplicationLost: lambda event, body: self._note(event, body.machine, ("a", _loss_words(body))),
             ApplicationReplaced: lambda event, body: self._note(event, body.machine, ("n", f"build {body.build}")),
             Crashed: lambda event, body: self._note(event, body.machine, ("x", "power lost")),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from faults.events import ClockSet, Crashed, FaultEdge, Healed, ObserverSwitchedOff, Restarted, Tampered
-from network.events import Delivered, Dropped, Event, EventRouter, Handlers, HeldBack, Lost, Sent
+from network.events import Delivered, Dropped, Event, EventRouter, Handlers, HeldBack, Lost, Reseeded, Sent
 from report.page.rows import NO_BLOCK, NO_TIME, Columns, Timeline
 from validators.events import (
     BlockExecuted,
@@ -84,6 +84,7 @@ READERS: Final[Mapping[type, Reader]] = {
     Tampered: lambda body: Place(words=f"{body.behaviour}: {body.label} to {', '.join(map(str, body.to))}"),
     FaultEdge: lambda body: Place(words=f"{body.fault} {body.edge}"),
     Healed: lambda _body: Place(words="no fault is at work any more"),
+    Reseeded: lambda body: Place(words=f"chance has seed {body.seed} from turn {body.turn:,} on"),
 }
 """By the type of an event that a replica's row shows, what is said of it."""
 

@@ -46,6 +46,7 @@ from network.events import Event, EventRouter, Handlers
 from network.kernel import Delivery, Kernel
 from network.outcome import BusStatistics, KernelOutcome
 from network.port import Port
+from network.reseeding import ConsumedDraw, KernelLimits, chance_of, kernel_of
 from network.trace import Trace
 from network.types import MILLISECOND_US, SUPERVISOR
 from scheduler import MAX_U63
@@ -90,7 +91,7 @@ class Cluster:
     ``factories`` gives chosen validators other parts, and replaces their replica mode. ``data`` gives all validators
     real disks. ``applications`` are the applications of the scenario, if it has one. ``delivery`` names the caller of
     their handlers. With ``is_sharing`` they share results of pure functions. Without ``recording``, for measurements
-    only, there is no digest.
+    only, there is no digest. ``draws`` takes each draw that is used.
     """
 
     scenario: Scenario
@@ -102,6 +103,8 @@ class Cluster:
     recording: bool = True
     delivery: Delivery = "direct"
     is_sharing: bool = True
+    draws: list[ConsumedDraw] | None = None
+    chance: Chance = field(init=False)
     disks: Sequence[SimulatedDisk | DirectoryDisk] = field(init=False)
     engine_calls: dict[int, list[RecordedLife]] = field(init=False, default_factory=dict)
     submissions: Sequence[TimedTransaction] = field(init=False)
@@ -127,7 +130,8 @@ class Cluster:
         self.submissions = transactions_of(self.scenario, {} if self.applications is None else self.applications.made)
         self._keys = keys_of(self.scenario)
         self._genesis = genesis_of(self.scenario, self._keys)
-        self._adversaries = adversaries_of(self.scenario, self._keys, Chance(self.seed))
+        self.chance = chance_of(self.seed, self.scenario.run.reseed, self.scenario.run.redraw, self.draws)
+        self._adversaries = adversaries_of(self.scenario, self._keys, self.chance)
         self.disks = self._make_disks()
         self.mutants = place_mutants(self.scenario)
         own = factories_of(self.scenario, self.mutants, self._adversaries, is_sharing=self.is_sharing)
@@ -201,20 +205,16 @@ class Cluster:
         sinks = (self._observe,) if self.data is None else (self.data.observe, self._observe, self._record_faults)
         trace = Trace(range(self.scenario.replicas), sinks=sinks, recording=self.recording)
         start_us = 0 if self.data is None else self.data.start_us
-        self._kernel = kernel = Kernel(
-            trace,
-            step_limit=self.scenario.run.step_limit,
-            # When a run continues, each process has its own time.
-            time_limit_us=start_us + self.scenario.run.time_limit_ms * MILLISECOND_US,
-            start_us=start_us,
-            delivery=self.delivery,
-        )
-        return trace, kernel
+        # When a run continues, each process has its own time.
+        limit_us = start_us + self.scenario.run.time_limit_ms * MILLISECOND_US
+        limits = KernelLimits(self.scenario.run.step_limit, limit_us, start_us, self.delivery)
+        self._kernel = kernel_of(self.chance, trace, limits)
+        return trace, self._kernel
 
     def _build_parts(self, kernel: Kernel, trace: Trace) -> tuple[Bus, Clients]:
         """Put the machines, the faults and the observing parts onto a kernel."""
-        scenario, chance = self.scenario, Chance(self.seed)
-        bus = Bus(kernel, topology_of(scenario), chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
+        scenario = self.scenario
+        bus = Bus(kernel, topology_of(scenario), self.chance, trace, size_limit=2 * BLOCK_BYTES_MAX)
         machines = self._machines = MachineController(
             kernel=kernel,
             bus=bus,
@@ -232,7 +232,7 @@ class Cluster:
             bus=bus,
             power=machines,
             chain=trace.chain(SUPERVISOR),
-            chance=chance,
+            chance=self.chance,
             engine=scenario.consensus.engine,
             validators=scenario.identities,
             adversaries=self._adversaries,
@@ -263,8 +263,7 @@ class Cluster:
         """Return the disks of all replicas, provisioned."""
         if self.data is not None:
             return self.data.disks
-        chance = Chance(self.seed)
-        disks = [SimulatedDisk(node, chance) for node in range(self.scenario.replicas)]
+        disks = [SimulatedDisk(node, self.chance) for node in range(self.scenario.replicas)]
         for node, disk in enumerate(disks):
             self._provision(node, disk)
         return disks

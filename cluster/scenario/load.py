@@ -167,6 +167,16 @@ def _resolve_chain(chain: ChainSection, place: str) -> ChainSection:
     return msgspec.structs.replace(chain, timers=timers, calendar=calendar, lane=lane, policy_parameters=parameters)
 
 
+def with_reseeds(scenario: Scenario, reseeds: Sequence[tuple[int, int]]) -> Scenario:
+    """Return a scenario whose draws have other seeds from turns of the kernel on; raises ScenarioError."""
+    if not reseeds:
+        return scenario
+    run = msgspec.structs.replace(scenario.run, reseed=tuple(sorted((*scenario.run.reseed, *reseeds))))
+    changed = msgspec.structs.replace(scenario, run=run)
+    check_scenario(changed, f"{scenario.name} with --reseed")
+    return changed
+
+
 def encode_scenario(scenario: Scenario) -> bytes:
     """Return the resolved scenario as indented JSON with every default written out."""
     return msgspec.json.format(msgspec.json.encode(scenario), indent=2) + b"\n"

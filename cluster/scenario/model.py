@@ -165,6 +165,9 @@ class NetworkSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=T
         return Latency(kind=self.distribution, mean_us=mean_us, jitter_us=self.jitter_ms * 1_000)
 
 
+Word: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The end of a run, and the limits that end a run which does not reach it.
 
@@ -193,6 +196,14 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
     stop_at_failure: Annotated[
         bool, means("Whether the run ends soon after two replicas differ in a final block or a root.")
     ] = True
+    reseed: Annotated[
+        tuple[tuple[Positive, Word], ...],
+        means("`[turn, seed]` each, by turn: from this turn of the kernel on all draws have this seed (`--reseed`)."),
+    ] = ()
+    redraw: Annotated[
+        tuple[tuple[str, str, NotNegative, Word], ...],
+        means("`[purpose, subject, ordinal, value]` each: this draw has this 64-bit value in place of its own."),
+    ] = ()
 
 
 Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_length=500)]

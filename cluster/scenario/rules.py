@@ -12,7 +12,7 @@ from checker.checks.expected_reports import REPORTS, reports_of
 from checker.coverage.engines import COVERED, rules_of_others
 from checker.record.plugins import MUTANTS, MUTANTS_PLUGIN, WHERE_MUTANTS_ARE, plugins_with
 from cluster.scenario.messages import ScenarioError
-from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, Scenario
+from cluster.scenario.model import ENGINE_FORMS, ConsensusSection, RunSection, Scenario
 from cluster.scenario.plugins import checks_with
 from cluster.scenario.sections.application import MAIN, ApplicationSection
 from cluster.scenario.sections.chain import ChainSection, is_of_lane
@@ -24,6 +24,7 @@ from cluster.workloads.opaque import OpaqueWorkload
 from cluster.workloads.planned import sites_of
 from faults import PlanError, all_over_ms, check_plan, kind_of
 from faults.nearest import did_you_mean
+from network.chance import DRAW_BITS
 from network.latency import LatencyError
 from network.words import counted
 from scheduler import POLICIES
@@ -252,6 +253,7 @@ def _rules(scenario: Scenario) -> Sequence[tuple[str, bool, str]]:
         scenario.expect, list(scenario.observers), list(scenario.workload), checks, validators=numbers
     )
     rules += _arrival_rules(scenario)
+    rules += _chance_rules(scenario.run)
     for site, workload in sites_of(scenario):
         reason = workload.problem(site)
         rules.append((f"workload.{site.name}", not reason, reason))
@@ -310,6 +312,17 @@ def _network_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
 def _arrival_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:
     if scenario.expect.arrival is not None:
         yield from scenario.expect.arrival.check("expect.arrival", scenario.identities)
+
+
+def _chance_rules(run: RunSection) -> Iterator[tuple[str, bool, str]]:
+    """Yield the rules of changed chance."""
+    turns = [turn for turn, _ in run.reseed]
+    yield "run.reseed", turns == sorted(set(turns)), "names its turns in their order, each once"
+    for key, words in (("reseed", run.reseed), ("redraw", run.redraw)):
+        is_word = all(each[-1] < 1 << DRAW_BITS for each in words)
+        yield f"run.{key}", is_word, "has a last number of 2^64 or more"
+    draws = [each[:3] for each in run.redraw]
+    yield "run.redraw", len(set(draws)) == len(draws), "names a draw twice"
 
 
 def _mutant_rules(scenario: Scenario) -> Iterator[tuple[str, bool, str]]:

@@ -112,6 +112,8 @@ def _test_bed_of(cluster: Cluster) -> TestBedPlan:
         observers=tuple(scenario.observers_by_number),
         twins=scenario.twins,
         payload_bytes_max=PAYLOAD_BYTES_MAX,
+        reseeds=scenario.run.reseed,
+        redraws={(purpose, subject, ordinal): value for purpose, subject, ordinal, value in scenario.run.redraw},
         is_whole=data is None or not data.start_us,
     )
 

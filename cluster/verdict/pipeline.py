@@ -155,7 +155,10 @@ def _run_and_keep(
 def _name_of(scenario: Scenario, seed: int, data: DataDirectory | None) -> str:
     # A reopened run does not repeat the run that it continues, so both keep their places.
     reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
-    return f"{scenario.name}-{seed}{reopened}"
+    # A continuation with other chance is another run than that of its seed.
+    reseeded = "".join(f"-at-turn-{turn}-seed-{other}" for turn, other in scenario.run.reseed[:1])
+    others = "-and-other-draws" * bool(scenario.run.redraw or scenario.run.reseed[1:])
+    return f"{scenario.name}-{seed}{reseeded}{others}{reopened}"
 
 
 def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *, has_page: bool) -> None:

@@ -68,7 +68,7 @@ class FaultContext:
         machinery: The parts of the cluster that it acts on.
         bus: The bus; conditions on it are named by `condition`.
         power: The validators' machines.
-        chance: The run's chance.
+        chance: The run's chance; a fault with an anchor asks `Chance.at` in its own time.
         nodes: The number of validators and observers.
     """
 
@@ -79,7 +79,7 @@ class FaultContext:
         self.machinery: Final = machinery
         self.bus: Final = machinery.bus
         self.power: Final = machinery.power
-        self.chance: Final = machinery.chance
+        self.chance = machinery.chance
         self.nodes: Final = machinery.nodes
         self._count = 0
         self._hits: dict[int, int] = {}
@@ -90,6 +90,7 @@ class FaultContext:
     def start_from(self, origin_us: int) -> None:
         """Count the fault's times from an anchor that has come."""
         self.begin_us = max(self.machinery.begin_us - origin_us, 0)
+        self.chance = self.machinery.chance.counted_from(origin_us)
 
     # -- counting ------------------------------------------------------------------------------
 

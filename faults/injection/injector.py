@@ -90,18 +90,17 @@ class Injector:
         self._begin_us = kernel.now_us
         self._earlier = dict(earlier)
         self._begun: dict[str, None] = {}
-        self._kernel = kernel
-        self._chain = chain
+        self._kernel, self._chain = kernel, chain
         self._voters = validators - observers
         self._ordinal = self._view = self._last_edge_us = 0
-        self._leader = _NOBODY
         self._followers: dict[str, Callable[[], None]] = {}
-        self._is_healed = False
+        self._leader, self._is_healed = _NOBODY, False
         kinds = {name: kind_of(fault) for name, fault in plan.items()}
         twins = {each.node: machine for machine, each in adversaries.items() if each.node != machine}
         self._coverage = Coverage(kinds, validators + len(twins), self.count_at, phases_of(engine))
         self._anchors = AnchorWatch(self._awaited(), self._begin_anchored)
         self._origins_ms: dict[str, int | None] = {}
+        self._origins_us: dict[str, int] = {}
         on_view: Handlers = {Entered: self._note_view}
         self.handlers: Final = (self._coverage.handlers, on_view, self._anchors.handlers)
         machinery = Machinery(
@@ -120,6 +119,8 @@ class Injector:
             followers=self._followers,
         )
         self._contexts = {name: FaultContext(name, machinery, is_resumed=name in self._earlier) for name in plan}
+        self._drawn_again_us: list[int] = []
+        chance.on_reseed(self._draw_again)
 
     def _awaited(self) -> dict[str, Anchor]:
         """Return the anchors to await, without anchors that came in an earlier process."""
@@ -143,11 +144,28 @@ class Injector:
             self._post(max(anchor.by_ms * MILLISECOND_US, self._begin_us), partial(self._give_up, name))
         self._post_heal()
 
-    def _post_edges(self, name: str, origin_us: int) -> None:
+    def _post_edges(self, name: str, origin_us: int, after_us: int = -1) -> None:
+        """Post the edges of a fault that are due after a time."""
         for edge in self._plan[name].inject(self._contexts[name]):
             at_us = edge.at_us(self._begin_us, origin_us)
-            if at_us is not None:
-                self._post(at_us, partial(self._fire, name, edge))
+            if at_us is not None and at_us > after_us:
+                self._post(at_us, partial(self._fire_planned, name, edge, len(self._drawn_again_us)))
+        self._origins_us[name] = origin_us
+
+    def _fire_planned(self, name: str, edge: Edge, draws: int) -> None:
+        """Come to an edge of a fault, unless its moment was drawn again since it was posted."""
+        later = self._drawn_again_us[draws:] if self._plan[name].draws_ahead else ()
+        if not later or self._kernel.now_us <= later[0]:
+            self._fire(name, edge)
+
+    def _draw_again(self) -> None:
+        """Draw the moments again that are still to come, of faults that draw them ahead: chance has another seed."""
+        # Edges that were posted for later are thrown away when they come.
+        now_us = self._kernel.now_us
+        self._drawn_again_us.append(now_us)
+        for name, origin_us in self._origins_us.items():
+            if self._plan[name].draws_ahead:
+                self._post_edges(name, origin_us, now_us)
 
     def _post_heal(self) -> None:
         self._last_edge_us = all_over_ms(self._plan, self._voters, self._origins_ms) * MILLISECOND_US

@@ -102,6 +102,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
         destroys_synced: Whether it may destroy synced data of a validator.
         only_stops: Whether it only stops and restarts validators.
         is_byzantine: Whether no check judges its validator.
+        draws_ahead: Whether `inject` draws moments or places, each with `Chance.at` the time at which it is used; it
+            is called again when the chance of a run changes, and then has to do nothing else.
     """
 
     family: ClassVar[Family] = "other"
@@ -113,6 +115,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     destroys_synced: ClassVar[bool] = False
     only_stops: ClassVar[bool] = False
     is_byzantine: ClassVar[bool] = False
+    draws_ahead: ClassVar[bool] = False
 
     enabled: bool = True
     may_be_idle: bool = False

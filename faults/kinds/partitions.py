@@ -38,6 +38,7 @@ class Partitions(Windowed, tag="partitions", kw_only=True, frozen=True):
     cells: ClassVar[RequiredPoints] = CUTS
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
+    draws_ahead: ClassVar[bool] = True
 
     every_ms: Annotated[Positive, means("The mean time from the end of a partition to the start of the next.")]
     length_ms: Annotated[Positive, means("The mean length of a partition; the last one ends at `stop_ms`.")]
@@ -64,15 +65,16 @@ class Partitions(Windowed, tag="partitions", kw_only=True, frozen=True):
         # Milliseconds in place of microseconds: the distribution is the same, and no time is 0.
         every, length = Latency("exponential", self.every_ms), Latency("exponential", self.length_ms)
         for number in range(self.stop_ms - self.start_ms):
-            start_ms = at_ms + every.sample(chance.draw(purpose, "every", number))
+            start_ms = at_ms + every.sample(chance.at(at_ms).draw(purpose, "every", number))
             if start_ms >= self.stop_ms:
                 return
-            at_ms = min(start_ms + length.sample(chance.draw(purpose, "length", number)), self.stop_ms)
+            drawn = chance.at(start_ms)
+            at_ms = min(start_ms + length.sample(drawn.draw(purpose, "length", number)), self.stop_ms)
             groups = self.groups
             if not groups:
                 first = number * nodes
-                order = sorted(range(nodes), key=lambda node: chance.draw(purpose, "side", first + node))
-                count = 1 + below(chance.draw(purpose, "count", number), nodes - 1)
+                order = sorted(range(nodes), key=lambda node: drawn.draw(purpose, "side", first + node))
+                count = 1 + below(drawn.draw(purpose, "count", number), nodes - 1)
                 groups = (tuple(order[:count]), tuple(order[count:]))
             yield Split(start_ms, at_ms, groups)
 

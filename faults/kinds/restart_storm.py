@@ -33,6 +33,7 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
     cells: ClassVar[RequiredPoints] = (("awaiting-proposal", "voter"),)
     family: ClassVar[Family] = "machine"
     reaches: ClassVar[tuple[Part, ...]] = ("power",)
+    draws_ahead: ClassVar[bool] = True
 
     validators: Annotated[
         tuple[Validator, ...],
@@ -77,13 +78,14 @@ class RestartStorm(Windowed, tag="restart-storm", kw_only=True, frozen=True):
         for cut in range(self.stop_ms - self.start_ms):
             if at_ms >= self.stop_ms:
                 return
+            drawn = chance.at(at_ms)
             on = [node for node in (*hit[turn:], *hit[:turn]) if back_ms[node] < at_ms]
             if on:
-                place = below(chance.draw(purpose, "machine", cut), len(on)) if self.is_drawn else 0
+                place = below(drawn.draw(purpose, "machine", cut), len(on)) if self.is_drawn else 0
                 node, turn = on[place], (hit.index(on[place]) + 1) % len(hit)
-                back_ms[node] = at_ms + _within(self.down_ms, chance.draw(purpose, "down", cut))
+                back_ms[node] = at_ms + _within(self.down_ms, drawn.draw(purpose, "down", cut))
                 yield StormOutage(node, at_ms, back_ms[node])
-            at_ms += _within(self.every_ms, chance.draw(purpose, "every", cut))
+            at_ms += _within(self.every_ms, drawn.draw(purpose, "every", cut))
 
     def inject(self, context: FaultContext) -> Iterator[Edge]:
         for node, at_ms, back_ms in self.drawn_outages(context.name, context.chance, context.nodes):

@@ -43,6 +43,7 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
     counts: ClassVar[str] = "messages held; a message that passes from a clog to another counts twice"
     family: ClassVar[Family] = "network"
     reaches: ClassVar[tuple[Part, ...]] = ("links",)
+    draws_ahead: ClassVar[bool] = True
 
     validators: Annotated[
         tuple[Validator, ...],
@@ -67,10 +68,11 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
 
     def windows(self, name: str, chance: Chance, nodes: int) -> Iterator[ClogWindow]:
         """Yield each chosen validator, clogged both ways, and each drawn pair."""
-        purpose = f"swizzle-clog {name}"
+        purpose, half_ms = f"swizzle-clog {name}", (self.stop_ms - self.start_ms) // 2
+        begun, turned = chance.at(self.start_ms), chance.at(self.start_ms + half_ms)
 
         def ranked(values: Sequence[Link], subject: str, count: int) -> list[Link]:
-            keyed = [(chance.draw(purpose, subject, place), value) for place, value in enumerate(values)]
+            keyed = [(begun.draw(purpose, subject, place), value) for place, value in enumerate(values)]
             return [value for _, value in sorted(keyed)[:count]]
 
         everybody = range(nodes)
@@ -78,11 +80,10 @@ class SwizzleClog(Windowed, tag="swizzle-clog", kw_only=True, frozen=True):
         chosen = [(node, node) for node in self.validators]
         chosen = chosen or ranked([(node, node) for node in everybody], "who", max(nodes // 2, 1))
         pairs = ranked([(low, high) for high in everybody for low in range(high)], "pairs", self.pairs)
-        half_ms = (self.stop_ms - self.start_ms) // 2
         for low, high in (*chosen, *pairs):
             part = f"{low}" if low == high else f"{low}-{high}"
-            start_ms = self.start_ms + below(chance.draw(purpose, f"start {part}", 0), half_ms)
-            stop_ms = self.stop_ms - below(chance.draw(purpose, f"stop {part}", 0), half_ms)
+            start_ms = self.start_ms + below(begun.draw(purpose, f"start {part}", 0), half_ms)
+            stop_ms = self.stop_ms - below(turned.draw(purpose, f"stop {part}", 0), half_ms)
             links = both_ways([(low, high)])
             if low == high:
                 links = tuple(link for link in all_links(nodes) if low in link)

@@ -33,6 +33,7 @@ class Twin(Windowed, tag="twin", kw_only=True, frozen=True):
     family: ClassVar[Family] = "validator"
     reaches: ClassVar[tuple[Part, ...]] = ("links", "power")
     is_byzantine: ClassVar[bool] = True
+    draws_ahead: ClassVar[bool] = True
 
     validator: Annotated[Validator, means("The validator; it has one twin, so no other fault of this kind names it.")]
     round_ms: Annotated[Positive, means("The length of a round.")] = 1_000
@@ -113,7 +114,8 @@ class Twin(Windowed, tag="twin", kw_only=True, frozen=True):
 
     def _sides(self, context: FaultContext, node: int, place: int) -> Sides:
         if not self.first:
-            word = context.chance.draw(f"twin {context.name}", f"round {place}", node)
+            chance = context.chance.at(self.start_ms + place * self.round_ms)
+            word = chance.draw(f"twin {context.name}", f"round {place}", node)
             return DRAWN[below(word, len(DRAWN))]
         turn = place % len(self.first)
         return node in self.first[turn], node in self.second[turn]

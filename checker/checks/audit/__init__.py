@@ -6,6 +6,6 @@ be made twice; it shares only the tables of quantiles.
 
 `plan` is the plan as plain data, and `draws` has the run's draws. `links` works out the fate of a message, `messages`
 follows every message. `machines` follows power, pauses, work, clocks and disks, `clients` the submitted transactions.
-`fault_steps` has the steps of each fault, `audit` the check. Property tests of the test bed (tests/properties) cover
-the bytes that a disk fault changes, and all forms of a fault.
+`audited_fault` is a fault of the plan, `fault_steps` has the steps of each kind, `audit` the check. Property tests of
+the test bed (tests/properties) cover the bytes that a disk fault changes, and all forms of a fault.
 """

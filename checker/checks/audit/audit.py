@@ -6,7 +6,7 @@ Other checks trust the test bed: a cut link is cut, a crashed machine is off, a 
 from collections.abc import Callable
 
 from checker.checks.audit.clients import AuditedClients
-from checker.checks.audit.fault_steps import KNOWN_KINDS, AuditedFault
+from checker.checks.audit.fault_steps import KNOWN_KINDS, fault_of
 from checker.checks.audit.machines import AuditedMachines, Owed
 from checker.checks.audit.messages import AuditedMessages
 from checker.checks.audit.plan import MILLISECOND_US, TestBedPlan
@@ -14,7 +14,7 @@ from checker.checks.check import Check
 from checker.checks.context import RunContext
 from checker.results import CheckResult
 from faults.events import Crashed, FaultEdge, Healed, Restarted
-from network.events import Event, EventRouter, Handlers, TraceEvent
+from network.events import Event, EventRouter, Handlers, Reseeded, TraceEvent
 from validators.events import Entered
 
 
@@ -68,7 +68,7 @@ class FollowedRun:
         self._machines = AuditedMachines(plan, self._messages, self._owed, self._fail)
         self._clients = AuditedClients(plan.validators, self._messages, self._fail)
         enabled = {name: fault for name, fault in plan.faults.items() if fault["enabled"]}
-        self._faults = {name: AuditedFault(self._machines, name, fault) for name, fault in enabled.items()}
+        self._faults = {name: fault_of(self._machines, name, fault) for name, fault in enabled.items()}
         self._anchors = {name: fault["anchor"] for name, fault in enabled.items() if fault["anchor"]}
         """The anchors that have not come yet."""
         self._seen: dict[tuple[type[TraceEvent], int | None], tuple[int, int]] = {}
@@ -86,7 +86,12 @@ class FollowedRun:
     @property
     def handlers(self) -> Handlers:
         """Everything that messages, machines, clients and faults show, leaders, and the moments of anchors."""
-        own: Handlers = {FaultEdge: self._reach_edge, Healed: self._heal, Entered: self._enter}
+        own: Handlers = {
+            FaultEdge: self._reach_edge,
+            Healed: self._heal,
+            Entered: self._enter,
+            Reseeded: self._reseed,
+        }
         followed = {**self._messages.handlers, **self._machines.handlers, **self._clients.handlers, **own}
         moments = dict.fromkeys(self._plan.anchor_events.values(), self._see_moment)
         router = EventRouter(followed, moments)
@@ -121,6 +126,14 @@ class FollowedRun:
         if self._healed_us is not None:
             self._fail("", f"the run was whole again at {event.at_us:,} us", event.at_us)
         self._healed_us = event.at_us
+
+    def _reseed(self, event: Event, reseeded: Reseeded) -> None:
+        """Take another seed for all later draws, as the plan has it."""
+        if lack := self._machines.seeds.change(reseeded.turn, reseeded.seed, event.at_us):
+            self._fail("", lack, event.at_us)
+        self._messages.reseed(reseeded.seed)
+        for fault in self._faults.values():
+            fault.draw_again(event.at_us)
 
     def _reach_edge(self, event: Event, edge: FaultEdge) -> None:
         """Compare an edge of a fault with the plan, and apply its effect."""
@@ -162,7 +175,7 @@ class FollowedRun:
             lack = f"and it counts {anchor['nth']} of them, and there were {count}"
         if lack:
             self._fail("", f"the anchor of fault {name} came at {now_us:,} us, {lack}", now_us)
-        fault.steps = [step._replace(at_us=now_us + step.at_us) for step in fault.steps]
+        fault.count_from(now_us)
 
     def finish(self) -> tuple[int, str]:
         """Require the events that are still due; return the number of comparisons, and the sentence about them."""

@@ -7,13 +7,18 @@ tables of quantiles are the run's; a test computes them anew.
 
 import hashlib
 import struct
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from network.quantiles import EXPONENTIAL, NORMAL_HALF, NORMAL_TAIL
 
 MILLION: Final = 1_000_000
+
+DrawKey: TypeAlias = tuple[str, str, int]
+"""The purpose, the subject and the ordinal of a draw."""
 
 _BLOCK: Final = struct.Struct("<8Q")
 _WORDS: Final = 8
@@ -33,6 +38,35 @@ def _block(seed: int, purpose: str, subject: str, number: int) -> tuple[int, ...
     parts = (str(seed).encode(), purpose.encode(), subject.encode())
     key = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     return _BLOCK.unpack(hashlib.blake2b(key + number.to_bytes(8, "big"), digest_size=_BLOCK.size).digest())
+
+
+class AuditedSeeds:
+    """The seeds of a run, each with the virtual time from which it holds.
+
+    A draw that was made ahead is drawn again at a new seed if the moment it is for is later than this time.
+    """
+
+    def __init__(self, seed: int, reseeds: Sequence[tuple[int, int]], redraws: Mapping[DrawKey, int]) -> None:
+        self._since = [(-1, seed)]
+        self._due = deque(reseeds)
+        self._redraws = redraws
+
+    def change(self, turn: int, seed: int, now_us: int) -> str:
+        """Note that draws have another seed from now on; return why the plan has no such change, or nothing."""
+        due = self._due.popleft() if self._due else None
+        self._since.append((now_us, seed))
+        if due == (turn, seed):
+            return ""
+        planned = "no further change" if due is None else f"seed {due[1]} from turn {due[0]:,} on"
+        return f"draws had seed {seed} from turn {turn:,} on; the plan has {planned}"
+
+    def draw_for(self, at_us: int, purpose: str, subject: str, ordinal: int) -> int:
+        """Return the draw for a moment of the run."""
+        given = self._redraws.get((purpose, subject, ordinal))
+        if given is not None:
+            return given
+        seed = next(seed for since_us, seed in reversed(self._since) if since_us < max(at_us, 0))
+        return draw(seed, purpose, subject, ordinal)
 
 
 def share_of(word: int, bound: int) -> int:

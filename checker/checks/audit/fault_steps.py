@@ -1,99 +1,30 @@
-"""The steps of each fault: when they are due, their names in the trace, and their effects (docs/faults.md).
+"""The steps of each kind of fault: when they are due, their names in the trace, and their effects (docs/faults.md).
 
 A kind of a plug-in has no steps here: the audit leaves out the parts that it may reach.
 """
 
 from bisect import insort
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
-from checker.checks.audit.draws import AuditedLatency, draw, share_of
+from checker.checks.audit.audited_fault import AuditedFault, MakeSteps, PlannedStep, Steps, no_effect, time_of
+from checker.checks.audit.draws import AuditedLatency, share_of
 from checker.checks.audit.links import Link, LinkCondition
 from checker.checks.audit.machines import AuditedMachines, ClockLine
 from checker.checks.audit.plan import MILLISECOND_US, Plain
 from validators.messages import kinds_of
 
-Act = Callable[[int], object]
-"""The effect of a step, at a virtual time."""
+
+def fault_of(machines: AuditedMachines, name: str, fault: Plain) -> AuditedFault:
+    """Return a fault of the plan with the steps of its kind."""
+    make = _KINDS.get(fault["kind"], _nothing_planned)
+    return AuditedFault(machines, name, fault, make, is_drawn=fault["kind"] in DRAWN_AHEAD)
 
 
-class PlannedStep(NamedTuple):
-    """A moment of a fault: its time, its name in the trace, and its effect."""
-
-    at_us: int
-    edge: str
-    act: Act
-
-
-Steps = Iterator[PlannedStep]
-
-
-class AuditedFault:
-    """A fault of the plan.
-
-    Attributes:
-        steps: The steps that are left, in the order of their times.
-        reactions: By name, the effects of edges whose time depends on the run.
-        leader: The leader of the greatest view that a validator has entered, if this view has a leader.
-        on_leader: The effect of another leader.
-    """
-
-    def __init__(self, machines: AuditedMachines, name: str, fault: Plain) -> None:
-        self.machines, self.messages = machines, machines.messages
-        self.name, self.fault, self.nodes = name, fault, machines.plan.nodes
-        self.reactions: dict[str, Act] = {}
-        self.leader: int | None = None
-        self.on_leader: Act = _nothing
-        make = _KINDS.get(fault["kind"])
-        self.steps = [] if make is None else sorted(make(self, fault), key=_time_of)
-
-    def targets(self) -> tuple[int, ...]:
-        """Return the validators that a fault of machines or disks names."""
-        return tuple(self.fault.get("validators") or (self.fault["validator"], *self.fault.get("also", ())))
-
-    def us(self, key: str) -> int:
-        """Return a time of the plan in microseconds; 0 where the fault has none of this name."""
-        return int(self.fault.get(key) or 0) * MILLISECOND_US
-
-    def drawn(self, subject: str, ordinal: int = 0) -> int:
-        """Return a draw of the fault's own."""
-        return draw(self.machines.plan.seed, f"{self.fault['kind']} {self.name}", subject, ordinal)
-
-    def window(self, begin: Act, end: Act, span_ms: tuple[int, int] | None = None) -> Steps:
-        """Yield each start and stop: in a part's time, in the rhythm of the fault, or once."""
-        start_ms, stop_ms = span_ms or (self.fault["start_ms"], self.fault["stop_ms"])
-        on_ms, off_ms = stop_ms - start_ms, self.fault.get("open_ms") or self.fault.get("run_ms", 0)
-        if off_ms:
-            on_ms = self.fault.get("cut_ms") or self.fault["pause_ms"]
-        for at_ms in range(start_ms, stop_ms, on_ms + off_ms):
-            yield PlannedStep(at_ms * MILLISECOND_US, "start", begin)
-            yield PlannedStep(min(at_ms + on_ms, stop_ms) * MILLISECOND_US, "stop", end)
-
-    def impose(self, condition: LinkCondition, links: Iterable[Link], span_ms: tuple[int, int] | None = None) -> Steps:
-        """Yield the steps of a condition on links; the end of a clog or a jam releases what it holds."""
-        messages, name, resets = self.messages, condition.name, self.fault.get("in_flight") == "lost"
-
-        def lift(now_us: int) -> None:
-            messages.lift(name)
-            if condition.action == "hold" and self.fault["kind"] != "rule":
-                messages.release(name, now_us, self.us("release_gap_ms"))
-
-        yield from self.window(lambda _now_us: messages.impose(condition, links, resets=resets), lift, span_ms)
-
-    def outage(self, span_ms: tuple[int, int], nodes: tuple[int, ...]) -> Steps:
-        """Yield the steps of machines that lose their power and get it back."""
-        cut, give = self.machines.cut_power, self.machines.give_power
-        begin = partial(cut, self.name, nodes=nodes, is_wiped=self.fault["kind"] == "wipe")
-        yield from self.window(begin, partial(give, self.name, nodes=nodes), span_ms)
-
-
-def _time_of(step: PlannedStep) -> int:
-    return step.at_us
-
-
-def _nothing(_now_us: int) -> None:
-    """Change nothing that a log shows."""
+def _nothing_planned(_fault: AuditedFault, _plain: Plain) -> Steps:
+    """Yield no step: the audit does not know the kind."""
+    return iter(())
 
 
 # Links
@@ -123,12 +54,12 @@ def _cut(fault: AuditedFault, plain: Plain) -> Steps:
 def _partitions(fault: AuditedFault, plain: Plain) -> Steps:
     every, length = (AuditedLatency("exponential", plain[key]) for key in ("every_ms", "length_ms"))
     at_ms, number, nodes = plain["start_ms"], 0, range(fault.nodes)
-    while (at_ms := at_ms + every.sample(fault.drawn("every", number))) < plain["stop_ms"]:
-        start_ms, at_ms = at_ms, min(at_ms + length.sample(fault.drawn("length", number)), plain["stop_ms"])
+    while (at_ms := at_ms + every.sample(fault.drawn(at_ms, "every", number))) < plain["stop_ms"]:
+        start_ms, at_ms = at_ms, min(at_ms + length.sample(fault.drawn(at_ms, "length", number)), plain["stop_ms"])
         groups = plain["groups"]
         if not groups:
-            ranked = sorted((fault.drawn("side", number * fault.nodes + node), node) for node in nodes)
-            count = 1 + share_of(fault.drawn("count", number), fault.nodes - 1)
+            ranked = sorted((fault.drawn(start_ms, "side", number * fault.nodes + node), node) for node in nodes)
+            count = 1 + share_of(fault.drawn(start_ms, "count", number), fault.nodes - 1)
             groups = [[node for _, node in ranked[:count]], [node for _, node in ranked[count:]]]
         place = {node: fault.nodes + node for node in nodes}
         place |= {node: side for side, group in enumerate(groups) for node in group}
@@ -188,10 +119,11 @@ def _clog(fault: AuditedFault, plain: Plain) -> Steps:
 
 
 def _swizzle_clog(fault: AuditedFault, plain: Plain) -> Steps:
-    nodes, half_ms = range(fault.nodes), (plain["stop_ms"] - plain["start_ms"]) // 2
+    nodes, begin_ms = range(fault.nodes), plain["start_ms"]
+    half_ms = (plain["stop_ms"] - begin_ms) // 2
 
     def chosen(subject: str, count: int, ends: list[Link]) -> list[Link]:
-        ranked = sorted((fault.drawn(subject, place), pair) for place, pair in enumerate(ends))
+        ranked = sorted((fault.drawn(begin_ms, subject, place), pair) for place, pair in enumerate(ends))
         return [pair for _, pair in ranked[:count]]
 
     whole = [(node, node) for node in plain["validators"]]
@@ -200,8 +132,8 @@ def _swizzle_clog(fault: AuditedFault, plain: Plain) -> Steps:
     for low, high in [*whole, *pairs]:
         part = str(low) if low == high else f"{low}-{high}"
         condition = LinkCondition(name=f"{fault.name}@{part}", action="hold", kinds=kinds_of(plain["channels"]))
-        start_ms = plain["start_ms"] + share_of(fault.drawn(f"start {part}"), half_ms)
-        stop_ms = plain["stop_ms"] - share_of(fault.drawn(f"stop {part}"), half_ms)
+        start_ms = begin_ms + share_of(fault.drawn(begin_ms, f"start {part}"), half_ms)
+        stop_ms = plain["stop_ms"] - share_of(fault.drawn(begin_ms + half_ms, f"stop {part}"), half_ms)
         yield from fault.impose(condition, _links_between(fault.nodes, [(low, high)]), (start_ms, stop_ms))
 
 
@@ -244,8 +176,8 @@ def _isolate_leader(fault: AuditedFault, _plain: Plain) -> Steps:
 
 def _twin(fault: AuditedFault, plain: Plain) -> Steps:
     """Yield the start and the end of a twin, and the rounds in which replicas reach one of the two machines."""
-    own, plan = plain["validator"], fault.machines.plan
-    twins = {validator: machine for machine, validator in plan.twins.items()}
+    own = plain["validator"]
+    twins = {validator: machine for machine, validator in fault.machines.plan.twins.items()}
     machine, round_ms = twins[own], plain["round_ms"]
     yield PlannedStep(fault.us("start_ms"), "boot", partial(fault.machines.boot, machine))
     for place, start_ms in enumerate(range(plain["start_ms"], plain["stop_ms"], round_ms)):
@@ -255,7 +187,7 @@ def _twin(fault: AuditedFault, plain: Plain) -> Steps:
                 turn = place % len(plain["first"])
                 reached = [node in plain[key][turn] for key in ("first", "second")]
             else:
-                share = share_of(draw(plan.seed, f"twin {fault.name}", f"round {place}", node), 8)
+                share = share_of(fault.drawn(start_ms, f"round {place}", node), 8)
                 reached = [share < 3 or share == 6, 3 <= share <= 6]
             if node not in twins:
                 pairs += [(each, node) for each, is_in in zip((own, machine), reached, strict=True) if not is_in]
@@ -289,14 +221,14 @@ def _restart_storm(fault: AuditedFault, plain: Plain) -> Steps:
 
     def drawn_ms(what: str, cut: int) -> int:
         least, most = plain[f"{what}_ms"]
-        return int(least) + share_of(fault.drawn(what, cut), most - least + 1)
+        return int(least) + share_of(fault.drawn(at_ms, what, cut), most - least + 1)
 
     back_ms = dict.fromkeys(hit, -1)
     at_ms, turn, cut = plain["start_ms"], 0, 0
     while at_ms < plain["stop_ms"] and cut < plain["stop_ms"] - plain["start_ms"]:
         there = [node for node in hit[turn:] + hit[:turn] if back_ms[node] < at_ms]
         if there:
-            node = there[share_of(fault.drawn("machine", cut), len(there)) if plain["is_drawn"] else 0]
+            node = there[share_of(fault.drawn(at_ms, "machine", cut), len(there)) if plain["is_drawn"] else 0]
             turn = (hit.index(node) + 1) % len(hit)
             back_ms[node] = at_ms + drawn_ms("down", cut)
             yield from fault.outage((at_ms, back_ms[node]), (node,))
@@ -321,7 +253,7 @@ def _crash_at_boundary(fault: AuditedFault, plain: Plain) -> Steps:
         strikes_left -= not plain["every"]
         machines.cut_power(fault.name, now_us, fault.targets())
         give = partial(machines.give_power, fault.name, nodes=fault.targets())
-        insort(fault.steps, PlannedStep(now_us + after_us, "restart", give), key=_time_of)
+        insort(fault.steps, PlannedStep(now_us + after_us, "restart", give), key=time_of)
 
     fault.reactions[plain["boundary"]] = strike
     yield from fault.window(partial(watch, strikes=1), partial(watch, strikes=0))
@@ -353,7 +285,7 @@ def _unseen(fault: AuditedFault, plain: Plain) -> Steps:
         for at_ms in range(plain["start_ms"], plain["stop_ms"], plain["every_ms"]):
             yield PlannedStep(at_ms * MILLISECOND_US, "forget", may_stop)
     else:
-        yield from fault.window(_nothing, may_stop if plain["kind"] in {"io-error", "disk-full"} else _nothing)
+        yield from fault.window(no_effect, may_stop if plain["kind"] in {"io-error", "disk-full"} else no_effect)
 
 
 def _clock(fault: AuditedFault, plain: Plain) -> Steps:
@@ -374,7 +306,7 @@ def _clock(fault: AuditedFault, plain: Plain) -> Steps:
             yield PlannedStep(at_ms * MILLISECOND_US, "reverse", partial(turn, other, goes_on=True))
 
 
-_KINDS: Final[dict[str, Callable[[AuditedFault, Plain], Steps]]] = {
+_KINDS: Final[dict[str, MakeSteps]] = {
     **dict.fromkeys(("partition", "flapping", "cut"), _cut),
     "partitions": _partitions,
     "links": _weather,
@@ -393,6 +325,9 @@ _KINDS: Final[dict[str, Callable[[AuditedFault, Plain], Steps]]] = {
     **dict.fromkeys(("bit-rot", "stale-read", "misdirected-write", "io-error", "disk-full", "byzantine"), _unseen),
     **dict.fromkeys(("clock-offset", "clock-drift", "clock-swing", "clock-strobe"), _clock),
 }
+
+DRAWN_AHEAD: Final = ("partitions", "swizzle-clog", "twin", "restart-storm")
+"""Kinds of faults whose steps are drawn."""
 
 KNOWN_KINDS: Final = tuple(_KINDS)
 """Kinds of faults that the audit follows."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from checker.checks.audit.draws import MILLION, AuditedLatency, draw, share_of
+from checker.checks.audit.draws import MILLION, AuditedLatency, DrawKey, draw, share_of
 from network.events import Sent
 from validators.messages import TRAFFIC
 
@@ -132,7 +132,7 @@ class AuditedLink:
 
     Its own weather is the first condition; conditions of faults follow, oldest first. All links of a sender have one
     `uplink`. With `is_fifo` no message arrives before `last_us`, when the messages before it have arrived. A reset
-    loses the messages with an ordinal below `reset_below`.
+    loses the messages with an ordinal below `reset_below`. Draws of `redraws` have another value than the seed's.
     """
 
     ends: Link
@@ -142,6 +142,7 @@ class AuditedLink:
     uplink: AuditedUplink | None = None
     is_fifo: bool = False
     last_us: int = 0
+    redraws: Mapping[DrawKey, int] = field(default_factory=dict)
     sent: int = 0
     expected: dict[int, Expected] = field(default_factory=dict)
     reset_below: int = 0
@@ -234,7 +235,10 @@ class AuditedLink:
                 queue[ordinal] = self.expected[ordinal].at_us
 
     def _draw(self, purpose: str, ordinal: int) -> int:
-        return draw(self.seed, purpose, f"{self.ends[0]}->{self.ends[1]}", ordinal)
+        subject = f"{self.ends[0]}->{self.ends[1]}"
+        if self.redraws and (given := self.redraws.get((purpose, subject, ordinal))) is not None:
+            return given
+        return draw(self.seed, purpose, subject, ordinal)
 
     def _is_hit(self, purpose: str, ordinal: int, condition: LinkCondition) -> bool:
         """Return whether the draw of a condition is below its rate; most rates are 0."""

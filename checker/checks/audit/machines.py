@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from checker.checks.audit.draws import MILLION
+from checker.checks.audit.draws import MILLION, AuditedSeeds
 from checker.checks.audit.messages import AuditedMessages, Fail
 from checker.checks.audit.plan import TestBedPlan
 from faults.events import ApplicationLost, ClockSet, Crashed, DiskFound, DiskSynced, Restarted
@@ -75,6 +75,7 @@ class AuditedMachines:
 
     def __init__(self, plan: TestBedPlan, messages: AuditedMessages, owed: Owed, fail: Fail) -> None:
         self.plan = plan
+        self.seeds = AuditedSeeds(plan.seed, plan.reseeds, plan.redraws)
         self.messages = messages
         self.owed = owed
         self.fail = fail

@@ -32,6 +32,7 @@ class AuditedMessages:
             ends: AuditedLink(
                 ends=ends,
                 seed=plan.seed,
+                redraws=plan.redraws,
                 latency=plan.latency(ends),
                 conditions=list(weather),
                 uplink=uplinks[ends[0]],
@@ -58,6 +59,11 @@ class AuditedMessages:
             HeldBack: self.hold,
             Released: self.let_go,
         }
+
+    def reseed(self, seed: int) -> None:
+        """Draw with another seed from now on."""
+        for link in self._links.values():
+            link.seed = seed
 
     # Conditions, as the plan has them
 

@@ -1,6 +1,6 @@
 """The plan of a run as plain data; the audit reads it beside the trace."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -30,6 +30,8 @@ class TestBedPlan:
         observers: The numbers of the observers.
         twins: By further machine, the validator under whose number it sends and receives.
         payload_bytes_max: A longer message is dropped.
+        reseeds: Each turn of the kernel from which on draws have another seed, and this seed.
+        redraws: By purpose, subject and ordinal, the draws with another value.
         is_whole: Whether the run begins at its beginning, and not where an earlier process ended.
     """
 
@@ -45,6 +47,8 @@ class TestBedPlan:
     twins: Mapping[int, int] = field(default_factory=dict)
     reaches: Mapping[str, Collection[str]] = field(default_factory=dict)
     anchor_events: Mapping[str, type[TraceEvent]] = field(default_factory=dict)
+    reseeds: Sequence[tuple[int, int]] = ()
+    redraws: Mapping[tuple[str, str, int], int] = field(default_factory=dict)
     is_whole: bool = True
 
     @property

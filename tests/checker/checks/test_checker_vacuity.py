@@ -348,7 +348,7 @@ FREE_WORDS = {
     *("Scenario.validators", "Scenario.observers", "Scenario.workload", "Scenario.faults", "ChainSection.id"),
     *("ExpectSection.fails", "ExpectSection.counts", "ExpectSection.at_most", "ExpectSection.fired_by"),
     *("ExpectSection.recovery", "ExpectSection.reports", "ExpectSection.replica_modes"),
-    *("ExpectSection.answers_from", "ExpectSection.rules"),
+    *("ExpectSection.answers_from", "ExpectSection.rules", "RunSection.redraw"),
     *("ApplicationSection.builds", "BuildSection.command", "BuildSection.folder"),
     *("ReplicaBuild.build", "ReplicaBuild.command", "Replace.build"),
     *("Configure.set", "Govern.set", "CancelTimers.workload", "ExtendTimers.workload"),

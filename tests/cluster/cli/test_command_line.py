@@ -255,6 +255,12 @@ def test_a_bad_scenario_is_one_clear_line_and_nothing_is_written(what, tmp_path)
         (("run", "/"), "/: is a folder, and no plain file"),
         (("run", "calm", "--seed", "-1"), "--seed"),
         (("run", "calm", "--seed", "x"), "--seed"),
+        (("run", "calm", "--reseed", "0:7"), "'0:7' is not TURN:SEED, with a turn from 1 on"),
+        (
+            ("run", "calm", "--reseed", "9:1", "--reseed", "9:2"),
+            "run.reseed: names its turns in their order, each once",
+        ),
+        (("run", "calm", "--reseed", "9:1", "--data-dir", "none"), "--reseed and --data-dir exclude each other"),
         (("run", "calm", "--set", "run"), "must read key=value"),
         (("run", "calm", "--set", "run.until_height=0"), "run.until_height"),
         (

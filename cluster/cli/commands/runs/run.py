@@ -25,6 +25,7 @@ from cluster.cli.options import (
     add_settings,
     command_line,
     describe_command,
+    parse_reseed,
     parse_runs,
     parse_seed,
     print_json,
@@ -36,7 +37,7 @@ from cluster.inspect.witness import ExecutionWitness
 from cluster.live.progress import LiveProgress
 from cluster.runtime.data_directory import DataDirectory, open_data_directory
 from cluster.scenario.cost import cost_warnings, estimate_cost
-from cluster.scenario.load import load_scenario
+from cluster.scenario.load import load_scenario, with_reseeds
 from cluster.scenario.model import Scenario
 from cluster.scenario.sections.commands import refuse_application_of_swarm, refuse_unnamed_application
 from cluster.verdict.pipeline import run_pipeline
@@ -63,6 +64,15 @@ def fill_parser(parser: Parser) -> None:
     add_checks(parser)
     parser.add_argument("--check-determinism", action="store_true", help="run twice, in two processes, and compare")
     parser.add_argument("--runs", type=parse_runs, default=RUNS, help="where run directories go (default runs)")
+    parser.add_argument(
+        "--reseed",
+        dest="reseeds",
+        type=parse_reseed,
+        action="append",
+        default=[],
+        metavar="TURN:SEED",
+        help="from this turn of the kernel on all chance has this seed: another continuation of the same run",
+    )
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="real disks in DIR, new or to go on with")
 
 
@@ -79,12 +89,14 @@ def run(options: argparse.Namespace) -> int:
         scenario = load_scenario(options.scenario, options.settings, options.application, options.builds)
         refuse_unnamed_application(scenario)
         scenario = with_faults(scenario, options.faults, options.seed)
+    scenario = with_reseeds(scenario, options.reseeds)
     for warning in () if options.json else cost_warnings(scenario, estimate_cost(scenario)):
         print_notes([f"{scenario.name}: {warning}"])
     if options.data_dir is None:
         return _run_on(None, scenario, options)
-    if options.check_determinism:
-        reason = "--check-determinism and --data-dir exclude each other: real disks outlive a run"
+    if options.check_determinism or scenario.run.reseed:
+        option = "--check-determinism" if options.check_determinism else "--reseed"
+        reason = f"{option} and --data-dir exclude each other: real disks outlive a run"
         print_notes([f"{program_name()}: {reason}"])
         return EXIT_USAGE
     data = open_data_directory(options.data_dir, scenario, options.seed)
@@ -107,6 +119,10 @@ def _run_on(data: DataDirectory | None, scenario: Scenario, options: argparse.Na
             explains=ExecutionWitness(),
         )
     print_result(result, _repeat_command(options), progress, options)
+    turns = int(result.figures["turns"])
+    for turn, seed in scenario.run.reseed:
+        if turn > turns:
+            print_notes([f"{scenario.name}: no draw has seed {seed}: turn {turn:,} is after the last, {turns:,}"])
     from cluster.page.index import write_index  # noqa: PLC0415 - the run need not wait for it
 
     write_index(options.runs)
@@ -127,6 +143,7 @@ def _repeat_command(options: argparse.Namespace) -> str:
         application=options.application,
         builds=options.builds,
         faults=options.faults,
+        reseeds=options.reseeds,
         runs=options.runs,
         data_dir=options.data_dir,
         is_repeated=options.check_determinism,
