@@ -23,6 +23,9 @@ LEADING_UNTIL_MS: Final = 22_000
 TWIN_PERCENT: Final = 12
 """Percentage of seeds with Byzantine validators in which one of these has a twin too."""
 
+IMPERSONATOR_PERCENT: Final = 15
+"""Percentage of seeds with Byzantine validators in which one of these also votes as other validators."""
+
 SIDES: Final = 2
 """Behaviours from each of the two lists that a seed's Byzantine validators get together."""
 
@@ -103,6 +106,12 @@ def draw_byzantine(stratum: Draw, validators: int, engine: DrawnEngine) -> dict[
         )
     if own.chance("byzantine.has_twin", TWIN_PERCENT):
         found[f"twin-of-{nodes[0]}"] = _draw_twin(own, nodes[0], validators)
+    if own.chance("byzantine.impersonates", IMPERSONATOR_PERCENT):
+        # Its draw is its own: in the list above it would change the behaviours of every seed.
+        every = own.one_of("byzantine.impersonate.every", (1, 2, 3))
+        found[f"impersonate-{nodes[-1]}"] = {"every": every} | _draw_one(
+            own, "byzantine.impersonate", nodes[-1], "impersonate", engine=engine, validators=validators
+        )
     return found
 
 

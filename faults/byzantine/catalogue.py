@@ -10,6 +10,7 @@ from faults.byzantine.bodies import ForgeBody
 from faults.byzantine.encodings import OddEncoding
 from faults.byzantine.engine_adversaries import BehaviourMaker
 from faults.byzantine.headers import ForgeHeader
+from faults.byzantine.impersonation import Impersonate
 from faults.byzantine.noise import Flood, Garbage
 from faults.byzantine.registry import ADVERSARIES
 from faults.byzantine.snapshots import ForgeSnapshot, ProbeSnapshots, forms_of_snapshots
@@ -50,6 +51,7 @@ BehaviourName: TypeAlias = Literal[
     "many-blocks",
     "forge-head",
     "forge-parent",
+    "impersonate",
 ]
 
 GENERAL: Final[Mapping[str, BehaviourMaker]] = {
@@ -69,6 +71,7 @@ GENERAL: Final[Mapping[str, BehaviourMaker]] = {
     "noncanonical-encoding": OddEncoding,
     "forge-snapshot": ForgeSnapshot,
     "probe-snapshots": ProbeSnapshots,
+    "impersonate": Impersonate,
 }
 """Behaviours of every engine that has adversaries; `amnesia` is about the disk and passes no adversary."""
 
@@ -143,6 +146,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "many-blocks": "proposes more blocks of a view than anybody keeps",
     "forge-head": "announces blocks that break one rule each, and names heads and final blocks that are none",
     "forge-parent": "proposes its blocks as if they stood on other views than their parents'",
+    "impersonate": "sends its votes as if other validators had cast them",
 }
 
 _FORM_SENTENCES: Final[Mapping[tuple[str, str], str]] = {

@@ -7,6 +7,7 @@ signer, messages that make no sense. A behaviour of a single engine is in that e
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Protocol
 
+from network.types import NodeId
 from validators.consensus.interface import EngineMessage, Finality
 from validators.execution.blocks import Header
 
@@ -38,6 +39,9 @@ class EngineVotes(Protocol):
 
     def vote_for(self, vote: EngineMessage, digest: bytes) -> EngineMessage:
         """Return the same vote for another block, signed."""
+
+    def impersonated(self, vote: EngineMessage, victim: NodeId) -> EngineMessage | None:
+        """Return a vote as if of another validator, with this validator's signature; None if that cannot be."""
 
     def seal_for(self, header: Header, seal: bytes) -> bytes:
         """Return the seal of a block that replaces a block with this seal; empty if the engine has no seals."""

@@ -18,6 +18,7 @@ from validators.consensus.hotstuff.messages import (
     VOTE_NAMESPACE,
     BlockSeal,
     BlockVote,
+    HotStuffMessage,
     QuorumCertificate,
     TimeoutCertificate,
     ViewTimeout,
@@ -77,6 +78,10 @@ class HotStuffVotes:
     def vote_for(self, vote: BlockVote, digest: bytes) -> BlockVote:
         """Return the same vote for another block, signed."""
         return self.vote(vote.view, digest)
+
+    def impersonated(self, vote: HotStuffMessage, victim: NodeId) -> HotStuffMessage:
+        """Return a vote or TIMEOUT with another signer's number and this validator's signature."""
+        return msgspec.structs.replace(vote, signer=victim)
 
     def seal_for(self, header: Header, seal: bytes) -> bytes:
         """Return a seal for a block in place of another block: with its own vote, and its parent's certificate."""

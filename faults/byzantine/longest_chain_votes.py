@@ -1,5 +1,6 @@
 """The messages of an adversary under the longest chain: headers sealed with its key, and invented headers."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -62,6 +63,13 @@ class LongestChainVotes:
         if header is None:
             header = msgspec.structs.replace(decode_header(vote.block.header), state_root=digest)
         return Announcement(self._sealed(header))
+
+    def impersonated(self, vote: Announcement, victim: NodeId) -> Announcement:
+        """Return an announcement of a block in a later slot of another validator, with this validator's seal."""
+        header = decode_header(vote.block.header)
+        above = {"parent": header_digest(header), "height": header.height + 1}
+        view = next(each for each in itertools.count(header.view + 1) if self.leader(each) == victim)
+        return Announcement(self._sealed(msgspec.structs.replace(header, view=view, proposer=victim, **above)))
 
     def seal_for(self, header: Header, _seal: bytes) -> bytes:
         """Return the seal of a block, whose header is remembered."""

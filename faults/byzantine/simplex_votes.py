@@ -73,6 +73,10 @@ class SimplexVotes:
         """Return the same vote for another block, signed."""
         return self.cast_like(vote, msgspec.structs.replace(vote.proposal, payload=digest))
 
+    def impersonated(self, vote: Notarize | Nullify | Finalize, victim: NodeId) -> Notarize | Nullify | Finalize:
+        """Return a vote with another signer's number and this validator's signature."""
+        return msgspec.structs.replace(vote, signer=victim)
+
     def seal_for(self, _header: Header, seal: bytes) -> bytes:
         """Return the seal unchanged: blocks of Simplex have no seal."""
         return seal

@@ -79,6 +79,20 @@ def test_conflicting_votes_show_everybody_both_blocks():
     assert verify_vote(scheme_of(0), invented)
 
 
+def test_an_impersonator_votes_as_each_of_the_others_in_turn():
+    adversary = adversary_with("impersonate")
+    true = adversary.votes.notarize(PROPOSAL)
+
+    said = [tampered(adversary, true) for _ in range(3)]
+
+    assert [len(each) for each in said] == [1, 1, 1]
+    assert {each[0][1].signer for each in said} == {*OTHERS}
+    assert {(each[0][0], each[0][1].proposal, each[0][1].signature) for each in said} == {
+        (OTHERS, PROPOSAL, true.signature)
+    }
+    assert not any(verify_vote(scheme_of(0), each[0][1]) for each in said)
+
+
 def test_a_blind_voter_votes_at_once_and_sends_nothing_else_of_the_view():
     """Its own validator counts the votes as well; it neither votes again nor to leave what it finalizes."""
     adversary = adversary_with("blind-vote")
