@@ -97,6 +97,9 @@ class ForgeSnapshot(_Curious):
         form = self._form_of.get(outgoing.to[0], "") if outgoing.to else ""
         if not form or not isinstance(message, SnapshotOffer | SnapshotChunk):
             return super().tamper(outgoing)
+        if isinstance(message, SnapshotOffer) and not _is_readable(message):
+            # Another forger has cut its header.
+            return (outgoing,)
         forged: Message | None
         if isinstance(message, SnapshotOffer):
             self._pieces = message.chunks

@@ -256,10 +256,13 @@ def test_an_offer_that_another_forger_cut_short_is_left(behaviour):
     adversary = adversary_with(behaviour)
     outline = Snapshot(size=1, start=0, floor=0, root=b"r", witness=(), peaks=(), operations=())
 
-    adversary.hear(2, SnapshotOffer(b"\x91", PROPOSAL, outline, 1))
+    cut = SnapshotOffer(b"\x91", PROPOSAL, outline, 1)
+    adversary.hear(2, cut)
     adversary.hear(0, SnapshotRequest(0))
 
     assert adversary.wire.sent == []
+    answer = Outgoing((0,), cut, Label(SnapshotOffer.traced_name))
+    assert adversary.tamper(answer) == [answer]
 
 
 def test_every_behaviour_is_explained():
