@@ -138,7 +138,7 @@ class Port:
             "_ordinal",
             "_pace",
         ),
-        *("_timers", "node", "on_sent"),
+        *("_timers", "node", "on_sent", "shunned"),
     )
 
     def __init__(
@@ -154,6 +154,8 @@ class Port:
     ) -> None:
         self.node = node
         self.on_sent: Callable[[Label], None] | None = None
+        self.shunned: dict[NodeId, None] = {}
+        """Nodes to which nothing is sent."""
         self._pace = pace or Pace()
         self._clock = clock or MachineClock()
         self._kernel = kernel
@@ -188,7 +190,7 @@ class Port:
 
     def send(self, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send a message to one validator; `label` describes it, and `on_sent`, called after, may raise."""
-        if self._is_live:
+        if self._is_live and destination not in self.shunned:
             self._bus.send(self.node, destination, payload, label)
             self._note_sent(label)
 
@@ -200,13 +202,14 @@ class Port:
         """Send one payload to all peers, by ascending id; `on_sent` is called after the first and may raise."""
         if not self._is_live:
             return
-        if self.on_sent is None:
+        if self.on_sent is None and not self.shunned:
             self._bus.broadcast(self.node, payload, label)
             return
-        for place, destination in enumerate(self._bus.neighbours(self.node)):
+        peers = (peer for peer in self._bus.neighbours(self.node) if peer not in self.shunned)
+        for place, destination in enumerate(peers):
             self._bus.send(self.node, destination, payload, label)
             if place == 0:
-                self.on_sent(label)
+                self._note_sent(label)
 
     def set_timer(self, key: TimerKey, after_us: Micros) -> None:
         """Arm a timer; `TimerFired(key)` follows when this machine's monotonic clock has measured `after_us`.

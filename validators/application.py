@@ -166,11 +166,15 @@ class Application:
         """Apply a block and its ancestors as soon as all of them are here."""
         self._finalizer.finalize(finality)
 
-    def take_blocks(self, peer: int, encoded_blocks: Sequence[bytes]) -> None:
-        """Keep a peer's blocks and continue waiting work; the blocks may show that this validator is far behind."""
-        self.exchange.take(peer, encoded_blocks)
+    def take_blocks(self, peer: int, encoded_blocks: Sequence[bytes]) -> str:
+        """Keep a peer's blocks and continue waiting work; return why a block was refused, empty for none.
+
+        The blocks may show that this validator is far behind.
+        """
+        fault = self.exchange.take(peer, encoded_blocks)
         self._finalizer.join_if_far_behind()
         self._follower.advance()
+        return fault
 
     def pause(self) -> None:
         """Stop all work: a snapshot is about to replace this state, or its parts are still arriving."""

@@ -4,6 +4,7 @@ A step's appends go to the journal at once. Its sends go through `Barrier.then` 
 """
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import assert_never
 
@@ -45,6 +46,7 @@ class EffectRunner:
         barrier: Barrier,
         outbox: Outbox,
         pruner: JournalPruner,
+        blame: Callable[[int, str], None],
     ) -> None:
         self._port = port
         self._codec = codec
@@ -53,6 +55,7 @@ class EffectRunner:
         self._barrier = barrier
         self._outbox = outbox
         self._pruner = pruner
+        self._blame = blame
         self._steps: deque[list[Effect]] = deque()
 
     def perform(self, step: list[Effect], application: Application) -> None:
@@ -112,5 +115,7 @@ class EffectRunner:
                 self._barrier.then(relay) if seal else relay()
             case ReportActivity():
                 self._port.trace(self._report_of(effect))
+                if effect.evidence:
+                    self._blame(effect.node, f"evidence: {effect.activity}")
             case _:
                 assert_never(effect)

@@ -171,3 +171,19 @@ class MessageRefused(TraceEvent, frozen=True):
     kind: ClassVar[str] = "refused"
     message: str
     reason: str
+
+
+class PeerBlocked(TraceEvent, frozen=True):
+    """A validator cut off a peer for `blocked_us` of its own clock, because of a message or vote of the peer."""
+
+    kind: ClassVar[str] = "peer-blocked"
+    peer: int
+    blocked_us: int
+    reason: str
+
+
+class PeerAdmitted(TraceEvent, frozen=True):
+    """A validator hears and serves a peer again, because the time of its block is over."""
+
+    kind: ClassVar[str] = "peer-admitted"
+    peer: int

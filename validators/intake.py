@@ -5,11 +5,14 @@ that were verified before it. Answers are limited (`sync/serving.py`). So a floo
 real network.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from network.codec import Codec, Refused
 from network.port import Delivery, Port
+from network.wire import RefusalReason
 from validators.application import Application
+from validators.blocked_peers import BlockedPeers
 from validators.consensus.interface import STALE, ConsensusEngine, EngineMessage, Received
 from validators.consensus.kind import EngineKind
 from validators.costs import Costs
@@ -36,11 +39,21 @@ class Intake:
     """One validator's entry for messages; `serving` has its limits on answers."""
 
     def __init__(
-        self, port: Port, codec: Codec[Message], kind: EngineKind, *, costs: Costs, counts: ValidatorCounts
+        self,
+        port: Port,
+        codec: Codec[Message],
+        kind: EngineKind,
+        *,
+        costs: Costs,
+        counts: ValidatorCounts,
+        peers: BlockedPeers,
     ) -> None:
         self._port = port
         self._codec = codec
         self._messages = kind.messages
+        self._faults = kind.faults
+        self._blocked = peers.blocked
+        self._blame = peers.blame
         self._costs = costs
         self._counts = counts
         self.serving: Final = Serving(port, codec, answers_per_second=costs.answers_per_second, refuse=self.refuse)
@@ -51,15 +64,20 @@ class Intake:
         self._port.trace(MessageRefused(what, reason))
 
     def take(self, delivery: Delivery, application: Application, gossip: Gossip, consensus: ConsensusEngine) -> None:
-        """Decode a message and pass it to its part."""
+        """Decode a message and pass it to its part; drop it unread if its sender is cut off."""
+        peer = delivery.source
+        if peer in self._blocked:
+            return
         if (kib := len(delivery.payload) // KIB) > 0:
             self._port.spend(kib * self._costs.decode_kib_us)
         try:
             message = self._codec.decode(delivery.payload)
         except Refused as error:
             self.refuse("message", error.reason.name)
+            # A later version of a validator may have more kinds of messages.
+            if error.reason is not RefusalReason.UNKNOWN_KIND:
+                self._blame(peer, f"message: {error.reason.name}")
             return
-        peer = delivery.source
         # Asked first: nearly all messages are consensus messages, and a list of kinds is tried one after the other.
         if type(message) in self._messages:
             self._check(peer, message, consensus)
@@ -69,9 +87,9 @@ class Intake:
     def _give(self, peer: int, message: Message, application: Application, gossip: Gossip) -> None:
         match message:
             case BlockRelay(block):
-                application.take_blocks(peer, (block,))
+                self._take_blocks(peer, (block,), application)
             case BlockResponse(blocks):
-                application.take_blocks(peer, blocks)
+                self._take_blocks(peer, blocks, application)
             case BlockRequest():
                 application.exchange.serve(peer, message)
             case TransactionGossip(transactions):
@@ -87,6 +105,11 @@ class Intake:
             case _:
                 raise TypeError(f"a message of an unknown kind is here: {message!r}")
 
+    def _take_blocks(self, peer: int, blocks: Sequence[bytes], application: Application) -> None:
+        fault = application.take_blocks(peer, blocks)
+        if fault:
+            self._blame(peer, f"block: {fault}")
+
     def _check(self, sender: int, message: EngineMessage, consensus: ConsensusEngine) -> None:
         checked = consensus.check(sender, message)
         cost_us = checked.signatures_verified * self._costs.verify_signature_us
@@ -95,6 +118,8 @@ class Intake:
             self._port.spend(cost_us)
             if checked.reason != STALE:
                 self.refuse(message.traced_name, checked.reason)
+                if checked.reason in self._faults:
+                    self._blame(sender, f"{message.traced_name}: {checked.reason}")
         elif self._messages[kind].role != "request" or self.serving.may_answer(sender, message.traced_name):
             # The engine gets it when checking it has taken its time.
             self._port.work(cost_us, Received(sender, message))

@@ -19,6 +19,7 @@ import msgspec
 from network.plugin_errors import note_error, place_of
 from network.port import ClientPayload, Delivery, Inbound, Port, TimerDue, WorkDone
 from validators.application import Answers, Application, ExecutionOver, Surroundings
+from validators.blocked_peers import BlockedPeers
 from validators.consensus.interface import (
     AlarmReached,
     AskAgain,
@@ -103,8 +104,9 @@ class Validator:
         self._consensus: ConsensusEngine
         self._application: Application | None = None
         self._is_started = False
+        peers = self._peers = BlockedPeers(port, settings)
         self._runner = self._make_runner()
-        self._intake = Intake(port, self._codec, settings.consensus, costs=settings.costs, counts=counts)
+        self._intake = Intake(port, self._codec, settings.consensus, costs=settings.costs, counts=counts, peers=peers)
         self._gossip = self._make_gossip()
 
     def _make_gossip(self) -> Gossip:
@@ -124,13 +126,12 @@ class Validator:
             sends_certificates=self._settings.is_validator,
         )
         return EffectRunner(
-            self._port,
-            self._codec,
-            self._settings.consensus.records,
+            *(self._port, self._codec, self._settings.consensus.records),
             journal=self._journal,
             barrier=self._barrier,
             outbox=outbox,
             pruner=self._pruner,
+            blame=self._peers.blame,
         )
 
     @property
@@ -382,6 +383,8 @@ class Validator:
                 application.join.retry()
             case ("answers",):
                 self._intake.serving.begin_second()
+            case ("peer", int(peer)):
+                self._peers.admit(peer)
             case ("fetch", bytes(digest)):
                 application.exchange.retry(digest)
             case "regossip":

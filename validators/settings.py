@@ -50,6 +50,8 @@ class ValidatorSettings:
     """Finalized blocks behind which a validator asks for a snapshot instead of the blocks."""
     snapshot_chunk_bytes: int
     """A served piece of a snapshot is closed once it has this many bytes."""
+    blocks_peers_us: int = 0
+    """The time for which a peer is cut off that sent what no honest validator sends; 0 for never."""
     speculates: bool = True
     """Whether blocks are executed before they are final, to verify and to certify them; a validator must."""
 

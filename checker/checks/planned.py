@@ -46,6 +46,7 @@ class PlannedRun(NamedTuple):
         snapshot_chunk_bytes: The size at which a piece of a snapshot closes, at the replica with the longest pieces.
         snapshot_gap_blocks: A validator offers no snapshot that is this many blocks older than its final block.
         snapshot_gaps: By replica, the distance in blocks from which it asks for a snapshot.
+        blocks_peers_us: The time for which a replica cuts off a peer that broke a rule; 0 for never.
         latency_max_us: The longest time that a message is under way without a fault.
         is_lossy: Whether messages are lost or late without a fault.
         builds: The builds of the outside application.
@@ -69,6 +70,7 @@ class PlannedRun(NamedTuple):
     snapshot_chunk_bytes: int = 0
     snapshot_gap_blocks: int = 1
     snapshot_gaps: tuple[int, ...] = ()
+    blocks_peers_us: int = 0
     latency_max_us: int = 0
     is_lossy: bool = False
     builds: Builds = ONE_BUILD

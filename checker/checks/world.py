@@ -23,7 +23,7 @@ from network.events import (
     WorkFinished,
 )
 from network.types import NodeId
-from validators.events import DIVERGED, BlockExecuted, Booted, Entered, Halted
+from validators.events import DIVERGED, BlockExecuted, Booted, Entered, Halted, PeerAdmitted, PeerBlocked
 
 SLACK_US: Final = 5 * MILLION
 """The time that every replica has beyond a deadline, for earlier work on signatures, syncs and blocks."""
@@ -80,6 +80,8 @@ class RunWorld:
         """By link the checksums of the messages on their way, by their ordinals."""
         self._inbound: dict[NodeId, Inbound] = {}
         self._harmed: dict[NodeId, dict[NodeId, None]] = {}
+        self._cut_off: dict[NodeId, dict[NodeId, None]] = {}
+        self._ever_cut_off: dict[tuple[NodeId, NodeId], None] = {}
         self.outages: list[PlannedFault] = []
         """The times in which replicas were down because they had lost their applications."""
         self.fastest_ppm = 0
@@ -105,6 +107,8 @@ class RunWorld:
             Halted: self._halt,
             ClockSet: self._set_clock,
             Entered: self._enter,
+            PeerBlocked: self._block,
+            PeerAdmitted: self._admit,
             Sent: self._send,
             Delivered: self._deliver,
             Dropped: self._drop,
@@ -176,6 +180,14 @@ class RunWorld:
         """Return the honest peers from which a damaged message or a copy came to a replica."""
         return self._harmed.get(node, {})
 
+    def cut_off(self, node: NodeId) -> dict[NodeId, None]:
+        """Return the peers that a replica has cut off at present."""
+        return self._cut_off.get(node, {})
+
+    def has_cut_off(self, node: NodeId, peer: NodeId) -> bool:
+        """Return whether a replica has ever cut off a peer."""
+        return (node, peer) in self._ever_cut_off
+
     def _boot(self, event: Event, booted: Booted) -> None:
         node = event.node
         self._starts[node] = self.starts(node) + 1
@@ -187,6 +199,14 @@ class RunWorld:
 
     def _crash(self, _event: Event, crashed: Crashed) -> None:
         self._lives.pop(crashed.machine, None)
+        self._cut_off.pop(crashed.machine, None)
+
+    def _block(self, event: Event, blocked: PeerBlocked) -> None:
+        self._cut_off.setdefault(event.node, {})[blocked.peer] = None
+        self._ever_cut_off[event.node, blocked.peer] = None
+
+    def _admit(self, event: Event, admitted: PeerAdmitted) -> None:
+        self.cut_off(event.node).pop(admitted.peer, None)
 
     def _lose_application(self, event: Event, lost: ApplicationLost) -> None:
         self.outages.append(PlannedFault("application", event.at_us, NEVER_US, (lost.machine,)))

@@ -17,6 +17,8 @@ from validators.events import (
     DamageRepaired,
     Halted,
     MessageRefused,
+    PeerAdmitted,
+    PeerBlocked,
     SnapshotJoined,
     StoppedVoting,
 )
@@ -149,6 +151,8 @@ class SyncPoints:
             MessageRefused: self._refuse,
             SnapshotJoined: self._join,
             BlockFinalized: self._finalize,
+            PeerBlocked: lambda _event, _blocked: reach(SyncRule.PEER_BLOCKED),
+            PeerAdmitted: lambda _event, _admitted: reach(SyncRule.PEER_ADMITTED),
         }
 
     def _send(self, event: Event, sent: Sent) -> None:

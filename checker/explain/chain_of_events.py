@@ -34,6 +34,7 @@ from validators.events import (
     Entered,
     Halted,
     MessageRefused,
+    PeerBlocked,
     SnapshotJoined,
     Voted,
 )
@@ -59,6 +60,7 @@ _DECISIONS: Final = tuple(
         BlockExecuted,
         BlockFinalized,
         MessageRefused,
+        PeerBlocked,
         BlockUndone,
         BlockRolledBack,
     )

@@ -27,6 +27,7 @@ from validators.events import (
     DamageRepaired,
     Entered,
     Halted,
+    PeerBlocked,
     Reported,
     SnapshotJoined,
     StoppedVoting,
@@ -56,6 +57,7 @@ LEGEND: Final = {
     "r": "repaired damage",
     "o": "stopped voting",
     "b": "sent something Byzantine",
+    "/": "cut off a peer that sent it such a thing",
     "e": "holds evidence of two votes",
 }
 """The symbols of the log; docs/live.md has them too."""
@@ -65,6 +67,7 @@ NOTICES: Final[Mapping[type, Callable[[Any], tuple[str, str]]]] = {
     Booted: lambda body: ("^", f"serves from height {body.finalized_height}"),
     Halted: lambda body: ("h", f"halted: {body.reason}"),
     StoppedVoting: lambda body: ("o", f"no vote: {body.reason}"),
+    PeerBlocked: lambda body: ("/", f"cut off {body.peer}: {body.reason}"),
     BlockRolledBack: lambda body: ("<", f"dropped losing block {body.digest.hex()[:6]} of height {body.height}"),
     BlockUndone: lambda body: ("u", f"took back {body.height}"),
     SnapshotJoined: lambda body: ("S", f"snapshot {body.height}"),

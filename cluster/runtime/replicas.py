@@ -112,6 +112,7 @@ def settings_of(scenario: Scenario, node: int) -> ValidatorSettings:
         fetch_timeout_us=consensus.fetch_timeout_ms * MILLISECOND_US,
         snapshot_gap_blocks=own.snapshot_gap_blocks or scenario.sync.snapshot_gap_blocks,
         snapshot_chunk_bytes=own.chunk_bytes or scenario.sync.chunk_bytes,
+        blocks_peers_us=consensus.blocks_peers_ms * MILLISECOND_US,
         speculates=not isinstance(own, FinalizedOnly),
         regossip_us=scenario.network.regossip_ms * MILLISECOND_US,
     )

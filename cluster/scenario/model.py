@@ -89,6 +89,12 @@ class ConsensusSection(Section, frozen=True, forbid_unknown_fields=True, kw_only
     view_retention: Annotated[
         Positive, means("Views below the finalized one that stay in memory and in the vote journal.")
     ] = 20
+    blocks_peers_ms: Annotated[
+        NotNegative,
+        means(
+            "A validator neither hears nor serves a peer for this long that sent what no honest one sends; 0: never."
+        ),
+    ] = 0
     hotstuff: Annotated[HotstuffSection | None, means('Only with `engine = "hotstuff"`.')] = None
     longest_chain: Annotated[LongestChainSection | None, means('Only with `engine = "longest-chain"`.')] = None
 

@@ -5,6 +5,7 @@ chance a third of the behaviours would be missing. These draws come after all ot
 unchanged.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from cluster.swarm.engines.engine import DrawnEngine
@@ -25,6 +26,9 @@ TWIN_PERCENT: Final = 12
 
 IMPERSONATOR_PERCENT: Final = 15
 """Percentage of seeds with Byzantine validators in which one of these also votes as other validators."""
+
+CUT_OFF_PERCENT: Final = 12
+"""Percentage of seeds with Byzantine validators in which peers cut these off."""
 
 SIDES: Final = 2
 """Behaviours from each of the two lists that a seed's Byzantine validators get together."""
@@ -113,6 +117,14 @@ def draw_byzantine(stratum: Draw, validators: int, engine: DrawnEngine) -> dict[
             own, "byzantine.impersonate", nodes[-1], "impersonate", engine=engine, validators=validators
         )
     return found
+
+
+def draw_cut_off(draw: Draw, faults: Mapping[str, Plain]) -> Plain:
+    """Return the keys of `[consensus]` by which peers cut off Byzantine validators, in some of the seeds with any."""
+    is_lied = any(fault["kind"] in ("byzantine", "twin") for fault in faults.values())
+    if not is_lied or not draw.chance("byzantine.is_cut_off", CUT_OFF_PERCENT):
+        return {}
+    return {"blocks_peers_ms": draw.one_of("byzantine.cut_off_ms", (300, 2_000, 8_000))}
 
 
 def _draw_twin(stratum: Draw, node: int, validators: int) -> Plain:

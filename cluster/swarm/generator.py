@@ -16,6 +16,7 @@ from checker.oracle.policies import POLICY_ORACLES
 from cluster.scenario.load import apply_setting, apply_settings, convert_scenario, encode_scenario
 from cluster.scenario.model import Scenario
 from cluster.swarm.anchors import anchor_some, draw_faults_after
+from cluster.swarm.byzantine import draw_cut_off
 from cluster.swarm.combinations import combine, consult_feed, draw_combined
 from cluster.swarm.engines.engine import DrawnEngine
 from cluster.swarm.engines.registry import DRAWN_ENGINES, draw_engine, draw_engine_stratum
@@ -94,6 +95,7 @@ def draw_scenario(seed: int, settings: Sequence[str] = ()) -> Scenario:
     raw["run"]["until_height"] = max(raw["run"]["until_height"], judged_at)
     for section, values in disturbed.settings.items():
         raw[section] = _merged(raw.get(section, {}), values)
+    raw["consensus"] |= draw_cut_off(draw, raw["faults"])
     _lower_expectations(raw)
     apply_settings(raw, settings)
     return convert_scenario(raw, f"swarm seed {seed}")

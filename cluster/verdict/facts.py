@@ -206,6 +206,7 @@ def planned_run(scenario: Scenario) -> PlannedRun:
         snapshot_chunk_bytes=max(each.snapshot_chunk_bytes for each in settings),
         snapshot_gap_blocks=max(gaps[: scenario.cluster.validators]),
         snapshot_gaps=gaps,
+        blocks_peers_us=consensus.blocks_peers_ms * MILLISECOND_US,
         latency_max_us=max((link.latency.sample(MAX_U64) for _, _, link in links), default=0),
         is_lossy=bool(network.loss_ppm or network.reorder_ppm or network.uplink_bytes_per_second),
         no_view_ends=why_no_view_ends(scenario),

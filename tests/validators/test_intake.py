@@ -49,7 +49,11 @@ class Door:
 
     def __init__(self, verdict=None):
         self.wire, self.counts, self.blocks = Wire(), ValidatorCounts(), []
-        self.intake = Intake(self.wire, message_codec(SIMPLEX), SIMPLEX, costs=COSTS, counts=self.counts)
+        self.peers = SimpleNamespace(blocked={}, blame=lambda peer, reason: self.blamed.append((peer, reason)))
+        self.blamed = []
+        self.intake = Intake(
+            self.wire, message_codec(SIMPLEX), SIMPLEX, costs=COSTS, counts=self.counts, peers=self.peers
+        )
         self.consensus = SimpleNamespace(check=lambda _sender, _message: verdict)
         self.application = SimpleNamespace(take_blocks=lambda peer, blocks: self.blocks.append((peer, blocks)))
 
@@ -82,6 +86,25 @@ def test_a_refused_certificate_costs_the_signatures_verified_before_it():
     assert door.wire.spent_us == 180
     assert door.wire.traced == [MessageRefused("Nullification", "invalid certificate")]
     assert door.wire.works == []
+
+
+def test_the_sender_of_a_forgery_is_blamed_and_then_not_read():
+    door = Door(MessageCheck(ok=False, reason="invalid certificate", signatures_verified=3))
+    for payload in (CERTIFICATE, b"\xc1"):
+        door.take(payload)
+    assert door.blamed == [(1, "Nullification: invalid certificate"), (1, "message: WRONG_TYPE")]
+
+    door.peers.blocked[1] = None
+    door.take(CERTIFICATE)
+    assert (len(door.blamed), door.wire.spent_us, door.counts.refused) == (2, 180, 2)
+
+
+@pytest.mark.parametrize("reason", [STALE, "view out of range"])
+def test_nobody_is_blamed_for_what_is_late_or_of_no_use(reason):
+    door = Door(MessageCheck(ok=False, reason=reason, signatures_verified=0))
+    door.take(CERTIFICATE)
+
+    assert door.blamed == []
 
 
 def test_a_sound_certificate_is_taken_after_the_time_of_its_signatures():

@@ -81,6 +81,7 @@ class EngineKind:
         stores_voted: Whether a block is on the disk before a vote for it leaves. An engine needs this if its
             certificates are never skipped: after a power loss of all, nothing could follow a certificate without its
             block.
+        faults: The reasons of refusals of messages that no honest validator sends.
         view_word: The engine's own word for a view in results and on pages: a view of a chain of slots is a slot.
     """
 
@@ -95,6 +96,7 @@ class EngineKind:
     check_seal: SealCheck | None = None
     seal: type[Any] | None = None
     stores_voted: bool = False
+    faults: tuple[str, ...] = ()
     view_word: str = "view"
 
     def names_of(self, role: MessageRole) -> tuple[str, ...]:

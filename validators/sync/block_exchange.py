@@ -84,22 +84,19 @@ class BlockExchange:
         self._port.send(peer, self._codec.encode(request), _REQUEST_LABEL)
         self._port.set_timer(("fetch", digest), self._settings.fetch_timeout_us)
 
-    def take(self, peer: int, encoded_blocks: Sequence[bytes]) -> None:
-        """Keep blocks that a peer sent."""
+    def take(self, peer: int, encoded_blocks: Sequence[bytes]) -> str:
+        """Keep blocks that a peer sent; return why one was refused, empty for none."""
         for encoded in encoded_blocks[:BLOCKS_PER_RESPONSE]:
             try:
                 block, seal = decode_sealed(encoded)
             except InvalidEncodingError as error:
-                self._refuse("block", str(error))
-                return
+                return self._refused(str(error))
             if mmr_root(block.transactions) != block.header.tx_root:
                 # Its digest covers the header alone: if it were kept, it would block the true block.
-                self._refuse("block", "tx_root")
-                return
+                return self._refused("tx_root")
             # Before it is kept: a block with a forged seal would block the same block with a sound seal.
             if fault := self._seals.find_fault(block.header, seal):
-                self._refuse("block", fault)
-                return
+                return self._refused(fault)
             digest = block_digest(block)
             is_kept = self._follower.add_block(digest, block, PeerBlock(peer, len(encoded)))
             if is_kept:
@@ -112,6 +109,11 @@ class BlockExchange:
                 del self._lost[digest]
                 self._block_file.append(height=block.header.height, digest=digest, block=encoded)
                 self._repaired("blocks", block.header.height, "from a peer")
+        return ""
+
+    def _refused(self, fault: str) -> str:
+        self._refuse("block", fault)
+        return fault
 
     def relay(self, digest: bytes) -> None:
         """Send the bytes of a block to everybody."""

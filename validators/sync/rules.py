@@ -33,3 +33,9 @@ class SyncRule(CoveragePoint):
     )
     SNAPSHOT_JOINED_THRICE = "design.md", "A validator goes on from a snapshot for the third time."
     FINAL_BY_BLOCKS = "design.md", "A validator that was behind executes a chain of final blocks at once."
+    PEER_BLOCKED = (
+        "byzantine.md",
+        "A validator cuts off a peer that sent what no honest validator sends.",
+        "impersonator",
+    )
+    PEER_ADMITTED = "byzantine.md", "A validator hears a peer again that it had cut off.", "impersonator"

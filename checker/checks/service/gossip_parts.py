@@ -59,7 +59,7 @@ class _Turn:
 class _Rounds:
     """A life of a validator: the next peer, and by peer the rest of its round, None where this is not known."""
 
-    peer: NodeId
+    peer: NodeId | None
     rests: dict[NodeId, Sequence[bytes] | None] = field(default_factory=dict)
     turn: _Turn | None = None
 
@@ -74,6 +74,7 @@ class GossipParts:
 
     def __init__(self, run: RunContext, tally: CheckTally) -> None:
         self._validators = run.validators
+        self._world = run.world
         self._tally = tally
         self._codec = message_codec(ENGINES[run.engine])
         self._rounds = OfLives(run.world, lambda node: _Rounds(self._after(node, node)))
@@ -85,7 +86,11 @@ class GossipParts:
         if rounds is None or self._validators < 2:
             return
         self._judge(node, rounds)
-        rest = [digest for digest in rounds.rests.get(rounds.peer) or () if digest in pool] or list(pool)
+        if self._world.cut_off(node):
+            # Parts for a peer that is cut off do not leave: the next part shows whose turn it is.
+            rounds.peer, rounds.rests = None, dict.fromkeys(range(self._validators))
+            return
+        rest = [digest for digest in self._rest(rounds) or () if digest in pool] or list(pool)
         part = list(_first_of(rest, pool))
         message = self._codec.encode(TransactionGossip(tuple(pool[digest].encoded for digest in part)))
         checksum = hashlib.blake2b(message, digest_size=CHECKSUM_BYTES).digest()
@@ -128,10 +133,10 @@ class GossipParts:
         if turn is None:
             return
         peer, receiver = rounds.peer, self._receiver(turn)
-        is_known = rounds.rests.get(peer, ()) is not None
+        is_known = self._rest(rounds) is not None
         is_due = bool(turn.part) and not turn.is_disturbed
         is_right = receiver == peer and (turn.is_sent or not is_due or not is_known)
-        if is_due or receiver is not None:
+        if peer is not None and (is_due or receiver is not None):
             self._tally.compared += 1
             if not is_right:
                 self._tally.fail(
@@ -144,6 +149,9 @@ class GossipParts:
             is_exact = turn.is_sent and (not turn.left or (is_known and not turn.is_disturbed))
             rounds.rests[receiver] = turn.left if is_exact else None
             rounds.peer = self._after(receiver, node)
+
+    def _rest(self, rounds: _Rounds) -> Sequence[bytes] | None:
+        return None if rounds.peer is None else rounds.rests.get(rounds.peer, ())
 
     def _receiver(self, turn: _Turn) -> NodeId | None:
         """Return the receiver of a part: it got one message more than each other peer."""

@@ -5,6 +5,9 @@ trace each refusal with its reason. `EXCUSES` are the reasons that blame no vali
 other reason says that a validator broke a rule. A validator refuses the message that came last, or names the peer in
 the reason. Damaged messages and copies are not judged.
 
+A validator that has cut off a peer sends it nothing and asks its engine about none of its messages; an honest peer
+whose messages came undamaged is never cut off.
+
 The check does not judge the roots of a block (`equal-roots` compares them) and submissions of clients. With a Byzantine
 validator it does not judge proposals either, because a reason does not name the block.
 """
@@ -16,14 +19,15 @@ from typing import ClassVar, Final, NamedTuple
 
 from checker.checks.check import Check
 from checker.checks.context import RunContext
-from checker.checks.world import SLACK_US, Inbound
+from checker.checks.world import NEVER_US, SLACK_US, Inbound
 from checker.observations import ORDINALS
 from checker.results import CheckResult, ExitClass
+from faults.events import Crashed
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, OfLabels, Sent
 from network.types import Micros, NodeId
 from validators.consensus.registry import ENGINES
-from validators.events import MessageRefused
+from validators.events import MessageRefused, PeerAdmitted, PeerBlocked
 
 PREPARED: Final = {
     "BlockResponse": "BlockRequest",
@@ -92,11 +96,19 @@ _Link = tuple[NodeId, NodeId]
 """A replica and its peer."""
 
 
+class _Span(NamedTuple):
+    """The time in which a peer was cut off."""
+
+    start_us: Micros
+    stop_us: Micros
+
+
 class Refusals(Check):
     """No honest replica refuses an undamaged message of an honest replica, except for reasons that blame no sender.
 
     The excused reasons are a receiver that reads its disk, a limit of answers, an answer that is no longer awaited,
-    a branch that lost, and a wrong clock.
+    a branch that lost, and a wrong clock. No honest replica is cut off either, and a replica neither hears nor serves
+    a peer that it has cut off.
     """
 
     name = "refusals"
@@ -113,6 +125,8 @@ class Refusals(Check):
         """By replica and peer the number of the peer's requests since the last answer to it that takes time."""
         self._requests: dict[tuple[NodeId, NodeId, str], deque[Micros]] = {}
         self._excused = 0
+        self._spans: dict[_Link, list[_Span]] = {}
+        """By replica and peer, the times in which the peer was cut off."""
         self._kept = run.plan.costs.answers_per_second + 1
         self._holds: dict[str, Callable[[NodeId, Inbound], bool]] = {
             "is_starting": lambda node, _last: self._world.life(node) is None,
@@ -126,11 +140,22 @@ class Refusals(Check):
 
     @property
     def handlers(self) -> Handlers:
-        """Messages, and refusals."""
+        """Messages, refusals, and peers that are cut off."""
+        is_read = (*PREPARED, *SNAPSHOTS).__contains__
+        if not self.run.plan.blocks_peers_us:
+            return {
+                Sent: OfLabels(is_read, self.sent),
+                Delivered: self.delivered,
+                MessageRefused: self.refused,
+                PeerBlocked: self.blocked,
+            }
         return {
-            Sent: OfLabels((*PREPARED, *SNAPSHOTS).__contains__, self.sent),
+            Sent: self.sent_beside_cut_offs,
             Delivered: self.delivered,
             MessageRefused: self.refused,
+            PeerBlocked: self.blocked,
+            PeerAdmitted: self.admitted,
+            Crashed: self.crashed,
         }
 
     def not_asked(self) -> str:
@@ -171,8 +196,51 @@ class Refusals(Check):
             what = f"{refused.message} of validator {last.peer}, which came as it was sent: {reason}"
             self._fail(node, what, peer=last.peer, message=refused.message)
 
+    def sent_beside_cut_offs(self, event: Event, sent: Sent) -> None:
+        """Judge a message by whether its receiver is cut off; note an answer, or a request for a snapshot."""
+        receiver = self.run.twins.get(sent.destination, sent.destination)
+        if receiver in self._world.cut_off(event.node):
+            what = f"sent {sent.label} to validator {receiver}, which it had cut off, at {event.at_us / MILLION:.3f} s"
+            self.tally.fail(f"validator {event.node} {what}", validator=event.node, peer=receiver)
+        if sent.label in PREPARED or sent.label in SNAPSHOTS:
+            self.sent(event, sent)
+
+    def blocked(self, event: Event, blocked: PeerBlocked) -> None:
+        """Judge whether a peer may be cut off."""
+        node, peer = event.node, blocked.peer
+        self._spans.setdefault((node, peer), []).append(_Span(event.at_us, NEVER_US))
+        if not self.run.plan.blocks_peers_us:
+            self._fail(node, f"all messages of validator {peer}: the scenario has no blocks_peers_ms")
+        elif self._world.is_honest(peer) and peer not in self._world.harmed(node):
+            self._fail(node, f"all messages of the honest validator {peer}: {blocked.reason}", peer=peer)
+
+    def admitted(self, event: Event, admitted: PeerAdmitted) -> None:
+        """Note that a peer is heard again."""
+        self._end(event.node, admitted.peer, event.at_us)
+
+    def crashed(self, event: Event, crashed: Crashed) -> None:
+        """Note that a replica forgets whom it had cut off."""
+        for node, peer in self._spans:
+            if node == crashed.machine:
+                self._end(node, peer, event.at_us)
+
+    def _end(self, node: NodeId, peer: NodeId, at_us: Micros) -> None:
+        spans = self._spans.get((node, peer), [])
+        if spans and spans[-1].stop_us == NEVER_US:
+            spans[-1] = spans[-1]._replace(stop_us=at_us)
+
+    def _judge_calls(self) -> None:
+        """Find messages of peers that were cut off among the messages about which an engine was asked."""
+        for node, lives in self.run.engine_calls.items() if self._spans else ():
+            for at_us, name, values in (call for life in lives for call in life.kept):
+                spans = self._spans.get((node, values[0]), ()) if name == "check" else ()
+                if any(start_us < at_us < stop_us for start_us, stop_us in spans):
+                    what = f"a message of validator {values[0]}, which it had cut off, at {at_us / MILLION:.3f} s"
+                    self.tally.fail(f"validator {node} handled {what}", validator=node, peer=values[0])
+
     def finish(self) -> CheckResult:
         """Return the result."""
+        self._judge_calls()
         return self.tally.result(
             f"{self.tally.compared:,} messages of honest validators were taken as they were sent; "
             f"no honest validator was blamed in {self._excused:,} refusals"

@@ -206,6 +206,9 @@ class Requests(Check):
     def _compare_peer(self, event: Event, before: NodeId, peer: NodeId) -> None:
         node, count = event.node, self.run.validators
         expected = next(each % count for each in range(before + 1, before + 3) if each % count != node)
+        if self.run.world.has_cut_off(node, expected):
+            # A request whose turn comes while its peer is cut off does not leave.
+            return
         self.tally.require(
             peer == expected,
             f"replica {node} asked validator {peer} again for a block at {event.at_us / MILLION:.3f} s, expected "

@@ -89,6 +89,8 @@ class MempoolSpread(Check):
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note the transactions that a part brings, if it comes with the checksum with which it left."""
         self._parts.disturb(event.node, event.at_us)
+        if self.run.twins.get(delivered.source, delivered.source) in self.run.world.cut_off(event.node):
+            return
         for digest in self._parts.content(delivered.checksum):
             self._give(event.node, digest, _Given(event.at_us, f"validator {delivered.source}"))
 

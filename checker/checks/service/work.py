@@ -27,7 +27,7 @@ from checker.results import CheckResult, ExitClass
 from network.clock import MILLION
 from network.events import Delivered, Event, Handlers, OfLabels, WorkFinished
 from network.types import Micros, NodeId
-from validators.events import DIVERGED, BlockExecuted, BlockFinalized, Voted
+from validators.events import DIVERGED, BlockExecuted, BlockFinalized, PeerBlocked, Voted
 
 PROCESSOR: Final = "cpu"
 DISK: Final = "disk"
@@ -63,6 +63,7 @@ class _Read(NamedTuple):
     """A message that came, and the price of reading it."""
 
     at_us: Micros
+    source: NodeId
     label: str
     price_us: Micros
 
@@ -102,6 +103,7 @@ class PricedWork(Check):
             Voted: self.voted,
             BlockFinalized: self.finalized,
             Delivered: OfLabels(_LARGE.__contains__, self.delivered),
+            PeerBlocked: self.blocked,
         }
 
     def not_asked(self) -> str:
@@ -162,8 +164,18 @@ class PricedWork(Check):
     def delivered(self, event: Event, delivered: Delivered) -> None:
         """Note a message that takes time to read."""
         price_us = delivered.length // KIB * self._costs.decode_kib_us
-        if price_us and (processor := self._processor(event.node)) is not None:
-            processor.unread.append(_Read(event.at_us, delivered.label, price_us))
+        source = self.run.twins.get(delivered.source, delivered.source)
+        if not price_us or source in self.run.world.cut_off(event.node):
+            return
+        if (processor := self._processor(event.node)) is not None:
+            processor.unread.append(_Read(event.at_us, source, delivered.label, price_us))
+
+    def blocked(self, event: Event, blocked: PeerBlocked) -> None:
+        """Forget messages that came from a peer in the instant in which it is cut off: some are not read."""
+        if (processor := self._processor(event.node)) is not None:
+            processor.unread = [
+                read for read in processor.unread if (read.source, read.at_us) != (blocked.peer, event.at_us)
+            ]
 
     def finish(self) -> CheckResult:
         """Return the result."""

@@ -14,6 +14,7 @@ from network.port import Delivery
 from tests.properties.draws import Asked, Draw
 from tests.properties.stub_port import COSTS, StubPort
 from validators.application import Application
+from validators.blocked_peers import BlockedPeers
 from validators.consensus.interface import STALE, ConsensusEngine, MessageCheck, MessageInfo, Received
 from validators.consensus.kind import EngineKind
 from validators.events import MessageRefused
@@ -52,7 +53,8 @@ class _Question(NamedTuple):
 
 
 _KIND: Final = SimpleNamespace(
-    messages={_Vote: MessageInfo(1, "votes", "vote"), _Question: MessageInfo(1, "votes", "request")}
+    messages={_Vote: MessageInfo(1, "votes", "vote"), _Question: MessageInfo(1, "votes", "request")},
+    faults=("forged",),
 )
 
 _OTHERS: Final[tuple[tuple[object, str, object], ...]] = (
@@ -81,6 +83,7 @@ def check_intake(draw: Draw) -> Asked:
             plain.asked.clear()
         yield "a message costs another time than its length and its signatures", real.bare.spent_us == plain.spent_us
         yield "other messages are refused than are unsound", real.bare.traced == plain.refused
+        yield "peers are blamed for other messages than no honest validator sends", real.blamed == plain.blamed
         yield "refused messages are miscounted", real.counts.refused == len(plain.refused)
         yield "consensus gets other messages than it has checked", real.bare.works == plain.works
         yield "messages go to other parts than they are for", real.given == plain.given
@@ -94,7 +97,7 @@ def _draw_message(draw: Draw) -> object:
         case 1:
             reasons = list(RefusalReason)
             return reasons[draw(len(reasons))]
-    reason = ("", "", STALE, "forged")[draw(4)]
+    reason = ("", "", STALE, "forged", "useless")[draw(5)]
     check = MessageCheck(not reason, reason, draw(4))
     return _Question(check) if draw(2) else _Vote(check)
 
@@ -106,6 +109,7 @@ class _Plain:
         self.spent_us = 0
         self.asked: dict[int, int] = {}
         self.refused: list[object] = []
+        self.blamed: list[tuple[int, str]] = []
         self.works: list[tuple[int, object]] = []
         self.given: list[tuple[object, ...]] = []
 
@@ -114,6 +118,8 @@ class _Plain:
         self.spent_us += length // _KIB * COSTS.decode_kib_us
         if isinstance(message, RefusalReason):
             self.refused.append(MessageRefused("message", message.name))
+            if message is not RefusalReason.UNKNOWN_KIND:
+                self.blamed.append((peer, f"message: {message.name}"))
         elif isinstance(message, (_Vote, _Question)):
             self.given.append(("check", peer, message))
             self._check(peer, message)
@@ -128,6 +134,8 @@ class _Plain:
             # What comes late is nobody's fault.
             if message.check.reason != STALE:
                 self.refused.append(MessageRefused(message.traced_name, message.check.reason))
+            if message.check.reason == "forged":
+                self.blamed.append((peer, f"{message.traced_name}: forged"))
             return
         if isinstance(message, _Question):
             self.asked[peer] = self.asked.get(peer, 0) + 1
@@ -144,8 +152,15 @@ class _Real:
         self.bare, self.counts = StubPort(), ValidatorCounts()
         self.given: list[tuple[object, ...]] = []
         self._message: object = None
+        self.blamed: list[tuple[int, str]] = []
         codec = cast("Codec[Message]", SimpleNamespace(decode=self._decode))
-        self.intake = Intake(self.bare.port, codec, cast("EngineKind", _KIND), costs=COSTS, counts=self.counts)
+        peers = SimpleNamespace(blocked={}, blame=lambda peer, reason: self.blamed.append((peer, reason)))
+        self.intake = Intake(
+            *(self.bare.port, codec, cast("EngineKind", _KIND)),
+            costs=COSTS,
+            counts=self.counts,
+            peers=cast("BlockedPeers", peers),
+        )
 
     def take(self, peer: int, payload: bytes, message: object) -> None:
         """Take a message from a peer, which decodes to this one or to none."""

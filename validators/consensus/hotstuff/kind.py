@@ -21,6 +21,7 @@ from validators.consensus.hotstuff.messages import (
     TimeoutCertificate,
     ViewTimeout,
 )
+from validators.consensus.hotstuff.refusals import FAULTS
 from validators.consensus.hotstuff.sealing import check_seal
 from validators.consensus.interface import MessageInfo, MessageLabel, RecordCodec
 from validators.consensus.kind import EngineKind
@@ -85,4 +86,5 @@ HOTSTUFF: Final = EngineKind(
     check_seal=check_seal,
     seal=BlockSeal,
     stores_voted=True,
+    faults=FAULTS,
 )

@@ -1,6 +1,7 @@
 """The refusals of HotStuff: of votes, timeouts and seals, by the reason in the trace."""
 
 import enum
+from typing import Final
 
 from scheduler import UNPROMISED, RefusalPoint
 
@@ -49,3 +50,10 @@ class HotStuffRefusal(RefusalPoint):
         "A certificate in a seal names a signer that has not signed.",
         UNPROMISED,
     )
+
+
+FAULTS: Final = (
+    "unknown sender",
+    *(each.words for each in HotStuffRefusal if each is not HotStuffRefusal.VIEW_IMPOSSIBLE),
+)
+"""The reasons of refusals of what no honest validator sends."""

@@ -19,6 +19,7 @@ from validators.consensus.longest_chain.messages import (
     facts_of,
     view_of,
 )
+from validators.consensus.longest_chain.refusals import FAULTS
 from validators.consensus.longest_chain.sealing import check_seal, verify_finality
 from validators.events import CertificateHeld, Voted
 
@@ -77,5 +78,6 @@ LONGEST_CHAIN: Final = EngineKind(
     # There are no votes.
     events_per_view=5,
     check_seal=check_seal,
+    faults=FAULTS,
     view_word="slot",
 )

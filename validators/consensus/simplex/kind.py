@@ -28,6 +28,7 @@ from validators.consensus.simplex.messages import (
     Nullification,
     Nullify,
 )
+from validators.consensus.simplex.refusals import FAULTS
 from validators.events import CertificateHeld, Voted
 
 MESSAGE_BYTES_MAX: Final = 64 * 1024
@@ -94,4 +95,5 @@ SIMPLEX: Final = EngineKind(
     verify_finality=verify_finality,
     label=label_of,
     events_per_view=12,
+    faults=FAULTS,
 )

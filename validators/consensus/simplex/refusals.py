@@ -1,6 +1,7 @@
 """The refusals of Simplex: of votes, certificates and requests, by the reason in the trace."""
 
 import enum
+from typing import Final
 
 from scheduler import RefusalPoint
 
@@ -17,3 +18,10 @@ class SimplexRefusal(RefusalPoint):
     NO_QUORUM = "no quorum", "A certificate has fewer signers than a quorum."
     SIGNATURE_COUNT = "signature count", "A certificate has more or fewer signatures than signers."
     CERTIFICATE_UNSIGNED = "invalid certificate", "A certificate names a signer that has not signed."
+
+
+FAULTS: Final = (
+    "unknown sender",
+    *(each.words for each in SimplexRefusal if each is not SimplexRefusal.VIEW_OUT_OF_RANGE),
+)
+"""The reasons of refusals of what no honest validator sends."""

@@ -4,12 +4,13 @@ import pytest
 
 from checker.checks.planned import PlannedFault, PlannedRun
 from checker.checks.service.refusals import Refusals
+from checker.record.engine_calls import RecordedLife
 from faults.events import ClockSet, Crashed, TransactionSubmitted
 from network.events import Delivered, Event, Sent, TimerElapsed
 from network.types import SUPERVISOR
 from tests.support.checks import make_run, show
 from validators.costs import Costs
-from validators.events import Booted, MessageRefused
+from validators.events import Booted, MessageRefused, PeerAdmitted, PeerBlocked
 
 PLAN = PlannedRun(costs=Costs(answers_per_second=2))
 
@@ -167,3 +168,62 @@ def test_a_paused_validator_may_handle_what_came_long_ago():
 
     assert judge(*damaged, *whole, refuse("Notarize", "invalid signature"), plan=plan).status == "passed"
     assert judge(*whole, refuse("Notarize", "invalid signature"), plan=plan).status == "failed"
+
+
+CUTS = PLAN._replace(blocks_peers_us=5)
+
+
+def cut_off(peer=1, *, at_us=1, node=0):
+    return Event(at_us, node, PeerBlocked(peer, 5, "Notarize: invalid signature"))
+
+
+def life_with_checks_at(*times_us):
+    calls = [(at_us, "check", (1, None, None)) for at_us in times_us]
+    return {0: [RecordedLife(None, None, kept=calls)]}
+
+
+def test_an_honest_validator_is_not_cut_off():
+    result = judge(*carry("Notarize"), cut_off(), plan=CUTS)
+
+    assert result.summary == ("validator 0 refused all messages of the honest validator 1: Notarize: invalid signature")
+
+
+def test_who_sent_what_was_damaged_on_its_way_may_be_cut_off():
+    assert judge(*carry("Notarize", arrives_as=b"mus"), cut_off(), plan=CUTS).status == "passed"
+
+
+def test_nobody_is_cut_off_where_the_scenario_does_not_say_so():
+    assert "the scenario has no blocks_peers_ms" in judge(cut_off(), honest=(0, 2)).summary
+
+
+def test_nothing_is_sent_to_who_is_cut_off_until_the_time_is_over():
+    said = Event(3, 0, Sent(1, 7, "Notarize", 100, b"sum"))
+    after = (Event(6, 0, PeerAdmitted(1)), Event(6, 0, Sent(1, 8, "Notarize", 100, b"sum")))
+
+    assert judge(*carry("Notarize", source=2), cut_off(), *after, plan=CUTS, honest=(0, 2)).status == "passed"
+    result = judge(*carry("Notarize", source=2), cut_off(), said, *after, plan=CUTS, honest=(0, 2))
+    assert result.summary == "validator 0 sent Notarize to validator 1, which it had cut off, at 0.000 s"
+
+
+def test_no_message_is_handled_of_who_is_cut_off_until_the_time_is_over():
+    events = (cut_off(), Event(6, 0, PeerAdmitted(1)))
+
+    for calls, status in (((1, 6, 7), "passed"), ((1, 4), "failed")):
+        assert (
+            judge(
+                *carry("Notarize", source=2),
+                *events,
+                plan=CUTS,
+                honest=(0, 2),
+                engine_calls=life_with_checks_at(*calls),
+            ).status
+            == status
+        )
+
+
+def test_a_replica_that_loses_its_power_forgets_whom_it_cut_off():
+    crash = Event(3, SUPERVISOR, Crashed(0, 0))
+
+    calls = life_with_checks_at(2, 4)
+    result = judge(*carry("Notarize", source=2), cut_off(at_us=2), crash, plan=CUTS, honest=(0, 2), engine_calls=calls)
+    assert result.status == "passed"
