@@ -21,7 +21,7 @@ def test_a_time_that_the_engine_does_not_use_is_refused(key):
     """It would change nothing, and nobody would know."""
     line = refusal_of("hotstuff", consensus={"engine": "hotstuff", key: 2_900})
 
-    used = "certification_timeout_ms, fetch_timeout_ms, fetch_grace_ms"
+    used = "certification_timeout_ms, fetch_timeout_ms, fetch_grace_ms, blocks_peers_ms"
     assert line == f"x.toml: consensus.{key}: hotstuff does not use it; it uses {used}"
 
 
