@@ -14,7 +14,16 @@ from faults.events import Crashed
 from network.events import events_of_type
 from tests.support.cluster_runs import result_of
 from tests.support.keystones import first_of
-from validators.events import BlockFinalized, CertificateHeld, Entered, MessageRefused, Reported, SnapshotJoined, Voted
+from validators.events import (
+    BlockFinalized,
+    CertificateHeld,
+    Entered,
+    MessageRefused,
+    PeerBlocked,
+    Reported,
+    SnapshotJoined,
+    Voted,
+)
 
 SPLITS = [
     ("split-lone-leader", 5, [5, 6]),
@@ -180,11 +189,19 @@ def test_a_joiner_that_lost_its_power_joins_once_its_links_are_back():
     ],
 )
 def test_only_the_byzantine_validator_is_blamed(name, kinds):
-    """Evidence names validator 1, and all three others hold some; all refuse a false signature, and no old vote."""
+    """Evidence names validator 1, others hold some of it and cut it off alone, and an old vote is no reason."""
     result = result_of(name)
     holders = {holder for each in result.evidence for holder in each.holders}
     refused = {event.node for event, body in events_of_type(events_of(name), MessageRefused)}
+    cut_off = {body.peer for _, body in events_of_type(events_of(name), PeerBlocked)}
 
     assert {(each.signer, each.activity) for each in result.evidence} == {(1, kind) for kind in kinds}
-    assert holders == ({0, 2, 3} if kinds else set())
+    assert holders <= {0, 2, 3}
+    assert bool(holders) == bool(kinds)
     assert refused == ({0, 2, 3} if name == "invalid-signatures" else set())
+    assert cut_off == (set() if name == "outdated-votes" else {1})
+
+
+@pytest.mark.soak
+def test_two_proposals_of_which_each_sees_one_cut_nobody_off():
+    assert not [*events_of_type(events_of("equivocator"), PeerBlocked)]
