@@ -138,7 +138,7 @@ class Port:
             "_ordinal",
             "_pace",
         ),
-        *("_timers", "node", "on_sent", "shunned"),
+        *("_timers", "node", "on_sent", "blocked_peers"),
     )
 
     def __init__(
@@ -154,7 +154,7 @@ class Port:
     ) -> None:
         self.node = node
         self.on_sent: Callable[[Label], None] | None = None
-        self.shunned: dict[NodeId, None] = {}
+        self.blocked_peers: dict[NodeId, None] = {}
         """Nodes to which nothing is sent."""
         self._pace = pace or Pace()
         self._clock = clock or MachineClock()
@@ -190,7 +190,7 @@ class Port:
 
     def send(self, destination: NodeId, payload: bytes, label: Label = NO_LABEL) -> None:
         """Send a message to one validator; `label` describes it, and `on_sent`, called after, may raise."""
-        if self._is_live and destination not in self.shunned:
+        if self._is_live and destination not in self.blocked_peers:
             self._bus.send(self.node, destination, payload, label)
             self._note_sent(label)
 
@@ -202,10 +202,10 @@ class Port:
         """Send one payload to all peers, by ascending id; `on_sent` is called after the first and may raise."""
         if not self._is_live:
             return
-        if self.on_sent is None and not self.shunned:
+        if self.on_sent is None and not self.blocked_peers:
             self._bus.broadcast(self.node, payload, label)
             return
-        peers = (peer for peer in self._bus.neighbours(self.node) if peer not in self.shunned)
+        peers = (peer for peer in self._bus.neighbours(self.node) if peer not in self.blocked_peers)
         for place, destination in enumerate(peers):
             self._bus.send(self.node, destination, payload, label)
             if place == 0:

@@ -18,7 +18,7 @@ class BlockedPeers:
     """The peers that one validator has cut off: it takes nothing from them, and its port sends them nothing."""
 
     def __init__(self, port: Port, settings: ValidatorSettings) -> None:
-        self.blocked: Final = port.shunned
+        self.blocked: Final = port.blocked_peers
         self._port = port
         self._node = settings.node
         self._blocks_us = settings.blocks_peers_us
