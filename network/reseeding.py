@@ -44,6 +44,7 @@ class _Changes:
     consumed: list[ConsumedDraw] | None
     since: list[tuple[Micros, int]]
     holders: list[Callable[[], None]] = field(default_factory=list)
+    times_us: list[Micros] = field(default_factory=list)
     turn: Callable[[], int] = int
 
 
@@ -61,6 +62,11 @@ class ChangedChance(Chance):
     def is_logged(self) -> bool:
         """Whether each draw is noted when it is used."""
         return self._changes.consumed is not None
+
+    @property
+    def times_us(self) -> list[Micros]:
+        """The virtual time of each turn so far, the first turn first."""
+        return self._changes.times_us
 
     def stream(self, purpose: str, subject: str) -> Draws:
         """Return the draws of one purpose and subject under the present seed, with the values that were given."""
@@ -87,6 +93,7 @@ class ChangedChance(Chance):
 
     def reach(self, turn: int, now_us: Micros) -> int | None:
         """Begin a turn of the kernel; return the seed that all draws have from here on if it is another."""
+        self._changes.times_us.append(now_us)
         seed = self._changes.reseeds.get(turn)
         if seed is not None:
             self.seed = seed

@@ -148,13 +148,13 @@ def _judge(task: Task) -> PipelineResult:
             runs=Path(task.runs) if task.runs else None,
             progress=progress,
             extra=_repeat if task.is_thorough else None,
-            replay=None if task.is_thorough else _replay,
+            replay=None if task.is_thorough else replay_kept,
             explains=ExecutionWitness() if task.is_explained else None,
             keeps=lambda checked: (checked.exit_code == 0) is task.keeps_passed,
         )
 
 
-def _replay(directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
+def replay_kept(directory: Path, hash_seed: int, values_at: Collection[int] = ()) -> ColdReplay:
     """Return the cold replay by the kept process; a process that ended is replaced, and the replay repeated once."""
     if not _replayer:
         _replayer.append(ColdReplayWorker(COLD_HASH_SEED))

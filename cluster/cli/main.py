@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "sweep": (_CAMPAIGNS, "run a scenario for many seeds; a killed sweep goes on where it stopped"),
     "explain": (_RECORDS, "say why a run failed: height, replicas, key, timer, cause"),
     "shrink": (_CAMPAIGNS, "find a smaller scenario that fails in the same way"),
+    "curve": (_CAMPAIGNS, "say from which turn on a failed run could no longer be saved"),
     "replay": (_RECORDS, "run a recorded run again, event for event"),
     "show": (_RECORDS, "show a block of a run: transactions, timers, charges, events"),
     "scenarios": (_RUNS, "list the scenarios, or show one with every default"),

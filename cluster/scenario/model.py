@@ -211,6 +211,12 @@ class RunSection(Section, frozen=True, forbid_unknown_fields=True, kw_only=True)
         means("`[purpose, subject, ordinal, value]` each: this draw has this 64-bit value in place of its own."),
     ] = ()
 
+    @property
+    def continuation(self) -> str:
+        """The end of a run directory's name where chance changes: it is another run than that of its seed."""
+        first = "".join(f"-at-turn-{turn}-seed-{seed}" for turn, seed in self.reseed[:1])
+        return f"{first}{'-and-other-draws' * bool(self.redraw or self.reseed[1:])}"
+
 
 Title = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_length=500)]
 """Text that is printed, without terminal control characters."""

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Final
 
 from checker.checks.context import RunContext
 from checker.checks.suite import Suite
 from checker.coverage.collector import RuleCoverage
 from checker.coverage.situations import Situations
+from checker.families import FAMILY_OF
 from checker.observations import AppliedBlock
 from checker.record.branches import ExecutedBlocks
 from checker.record.final_blocks import FinalBlock, FinalChain, final_block
@@ -139,9 +141,21 @@ class Monitor:
             self.suite.rederived(slot.node, slot.validator.derived(slot.disk.written(), len(self.context.disks)))
 
 
-def make_monitor(cluster: Cluster) -> Monitor:
-    """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched."""
+CALLS_NEEDED: Final = ("consensus", "durability")
+"""The families that read the recorded calls of consensus engines."""
+
+
+def make_monitor(cluster: Cluster, family: str = "") -> Monitor:
+    """Return the monitor of a cluster that has not run yet, which knows what earlier processes watched.
+
+    With the name of a family only its checks judge the run.
+    """
     context = context_of(cluster)
+    checks = checks_with(cluster.scenario.plugins, cluster.scenario.oracle)
+    if family:
+        checks = tuple(check for check in checks if FAMILY_OF.get(check.name, check.name) == family)
+        if family not in CALLS_NEEDED:
+            cluster.engine_calls = {}
     rules = RuleCoverage(
         timebase=context.rules.timebase,
         engine=context.engine,
@@ -151,7 +165,7 @@ def make_monitor(cluster: Cluster) -> Monitor:
     situations = situations_of(cluster.scenario)
     script = ScriptArrival(cluster)
     watchers = (*rules.handlers, situations.handlers, script.handlers)
-    suite = Suite(context, checks_with(cluster.scenario.plugins, cluster.scenario.oracle), watchers)
+    suite = Suite(context, checks, watchers)
     data = cluster.data
     for event in () if data is None else data.history():
         suite.observe_earlier(event)

@@ -66,13 +66,15 @@ def run_pipeline(
     witnesses: Sequence[RunWitness] = (),
     explains: AnsweringWitness | None = None,
     calls: CallRecord | None = None,
+    family: str = "",
 ) -> PipelineResult:
     """Run a scenario and check the run; `runs` is where the run directory goes, None writes none that stays.
 
     `keeps` says whether a run is worth its directory, `has_page` whether that has a page. `data` gives the validators
     real disks. `extra` adds a check before the record is written; `command` repeats the run. `replay` makes the cold
     replay; unless it is given, another process replays and judges the blocks while the run goes on. `witnesses` see
-    every execution beside the checks; `explains` is one more, which says why a run went wrong.
+    every execution beside the checks; `explains` is one more, which says why a run went wrong. Where a
+    `family` is named, only its checks judge the run.
 
     Raises:
         network.outcome.RunFailedError: The test bed itself broke.
@@ -86,7 +88,10 @@ def run_pipeline(
     with ExitStack() as stack:
         applications = stack.enter_context(applications_of(scenario, seed, path, calls, is_resumed=is_resumed))
         cluster = Cluster(scenario, seed, factories=factories or {}, data=data, applications=applications)
-        steps = _steps_of(cluster, progress, replay=replay, extra=extra, witnesses=witnesses, explains=explains)
+        monitor = make_monitor(cluster, family)
+        seen_by = witnesses if explains is None else (*witnesses, explains)
+        cluster.hooks = _hooks(monitor, cluster, progress, seen_by)
+        steps = _Steps(cluster, monitor, progress, replay or run_cold_replay, extra, explains)
         if replay is None:
             steps = replace(steps, judges=judging_of(cluster, steps.monitor, stack))
         name = _name_of(scenario, seed, data)
@@ -94,6 +99,11 @@ def run_pipeline(
             with scratch_directory(name) as scratch, RecordWriter(scratch / name, scenario.plugins) as writer:
                 return steps.judge(steps.run_into(writer), writer)
         result = _run_and_keep(steps, runs / name, keeps, lambda w, r: _write_verdict(w, r, command, has_page=has_page))
+    return _finished(result)
+
+
+def _finished(result: PipelineResult) -> PipelineResult:
+    """Return a result; raise an error for a run that was interrupted, or that a plug-in broke off."""
     if result.unfinished:
         kept = f"the unfinished record is {result.directory}"
         if result.broken_by:
@@ -102,27 +112,16 @@ def run_pipeline(
     return result
 
 
-def _steps_of(
-    cluster: Cluster,
-    progress: LiveProgress,
-    *,
-    replay: ColdReplayer | None,
-    extra: Callable[["PipelineResult"], CheckResult] | None,
-    witnesses: Sequence[RunWitness],
-    explains: AnsweringWitness | None,
-) -> "_Steps":
-    """Return the steps of a run that has not begun, and let the checks see it."""
-    monitor = make_monitor(cluster)
-    seen_by = witnesses if explains is None else (*witnesses, explains)
+def _hooks(monitor: Monitor, cluster: Cluster, progress: LiveProgress, seen_by: Sequence[RunWitness]) -> RunHooks:
+    """Return the hooks that let the checks see a run that has not begun."""
     on_event, on_applied = hooks_of(cluster, monitor, progress, seen_by)
-    cluster.hooks = RunHooks(
+    return RunHooks(
         on_event=on_event,
         on_applied=on_applied,
         on_progress=progress.show,
         on_reorg=monitor.reorganized,
         on_leave=monitor.situations.leave,
     )
-    return _Steps(cluster, monitor, progress, replay or run_cold_replay, extra, explains)
 
 
 def _run_and_keep(
@@ -155,10 +154,7 @@ def _run_and_keep(
 def _name_of(scenario: Scenario, seed: int, data: DataDirectory | None) -> str:
     # A reopened run does not repeat the run that it continues, so both keep their places.
     reopened = f"-at-{data.start_us // 1_000}" if data is not None and data.start_us else ""
-    # A continuation with other chance is another run than that of its seed.
-    reseeded = "".join(f"-at-turn-{turn}-seed-{other}" for turn, other in scenario.run.reseed[:1])
-    others = "-and-other-draws" * bool(scenario.run.redraw or scenario.run.reseed[1:])
-    return f"{scenario.name}-{seed}{reseeded}{others}{reopened}"
+    return f"{scenario.name}-{seed}{scenario.run.continuation}{reopened}"
 
 
 def _write_verdict(writer: RecordWriter, result: PipelineResult, command: str, *, has_page: bool) -> None:

@@ -80,6 +80,7 @@ LINES: Mapping[str, Mapping[str, str | None]] = {
     "differential": {"--seeds": "0", "--jobs": "1", "--runs": "runs", "--results": "chains.sqlite"},
     "differential of a case": {"--case": "case.json"},
     "shrink": {"directory": "record", "--out": "small.toml", "--jobs": "1", "--limit": "1", "--runs": "runs"},
+    "curve": {"directory": "record", "--no-shrink": None, "--jobs": "1", "--runs": "runs"},
     "explain": {"directory": "record"},
     "show": {"directory": "record", "height": "2"},
     "diff": {"first": "record", "second": "other", "--no-verify": None},

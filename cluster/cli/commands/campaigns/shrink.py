@@ -2,7 +2,7 @@
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,7 @@ from cluster.campaign.shrink import (
     without_expected,
     write_scenario_file,
 )
-from cluster.campaign.tasks import Task, signature_of
+from cluster.campaign.tasks import Task, TaskRunner, signature_of
 from cluster.campaign.workers import Workers
 from cluster.cli.options import (
     Parser,
@@ -79,11 +79,7 @@ def run_shrink(options: argparse.Namespace) -> int:
     The file is there from the first reduction on, and holds the smallest scenario so far if shrinking is killed.
     """
     reader = RecordReader(options.directory)
-    seed = reader.manifest.seed
-    recorded = recorded_scenario(reader)
-    signature = recorded_signature(reader)
-    scenario = named_after(without_expected(recorded), seed, signature)
-    is_thorough = any(check.name == "determinism" and check.status == "failed" for check in reader.checks())
+    seed, signature, is_thorough = reader.manifest.seed, recorded_signature(reader), _is_thorough(reader)
     runs = options.directory.parent if options.runs is None else options.runs
     out = options.out or shrunk_plan_of(options.directory, runs)
     if out.suffix != ".toml":
@@ -94,23 +90,9 @@ def run_shrink(options: argparse.Namespace) -> int:
         Workers(options.jobs) as workers,
         ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,
     ):
-        task = Task(encode_scenario(scenario), seed, is_thorough=is_thorough, is_explained=False)
-        ((_, again),) = workers.results([task])
-        if again.signature != signature:
-            raise ScenarioError(str(options.directory), _drift(signature, again.signature))
-        shrunk = Shrinker(
-            scenario,
-            seed,
-            signature,
-            run=workers.results,
-            jobs=options.jobs,
-            on_step=progress.show,
-            on_smaller=lambda smaller, made: write_scenario_file(out, smaller, seed, signature, runs=made),
-            runs_max=options.limit,
-            is_thorough=is_thorough,
-            height=_height_of(reader),
-        ).shrink()
-    write_scenario_file(out, shrunk.scenario, seed, signature, runs=shrunk.runs)
+        scenario, shrunk = shrink_record(
+            reader, workers, out, jobs=options.jobs, limit=options.limit, on_step=progress.show
+        )
     if options.json:
         print_json(_as_json(shrunk, signature, seed, out))
     else:
@@ -119,6 +101,56 @@ def run_shrink(options: argparse.Namespace) -> int:
             scenario, shrunk, signature, [f"written to {out}", *_application_lines(scenario), f"repeat with: {repeat}"]
         )
     return 0
+
+
+def shrink_record(
+    reader: RecordReader,
+    workers: TaskRunner,
+    out: Path,
+    *,
+    jobs: int,
+    limit: int,
+    on_step: Callable[[str, int], None],
+) -> tuple[Scenario, Shrunk]:
+    """Write the smallest scenario of a recorded failure; return the scenario as recorded, and the smallest.
+
+    Args:
+        reader: The record.
+        workers: Run the candidates.
+        out: The file, which holds the smallest scenario so far from the first reduction on.
+        jobs: The number of candidates at a time.
+        limit: The number of runs after which it stops.
+        on_step: Called with each reduction and the runs so far.
+
+    Raises:
+        ScenarioError: The run does not fail any more as recorded.
+    """
+    seed, signature, is_thorough = reader.manifest.seed, recorded_signature(reader), _is_thorough(reader)
+    scenario = named_after(without_expected(recorded_scenario(reader)), seed, signature)
+    ((_, again),) = workers.results(
+        [Task(encode_scenario(scenario), seed, is_thorough=is_thorough, is_explained=False)]
+    )
+    if again.signature != signature:
+        raise ScenarioError(str(reader.path), _drift(signature, again.signature))
+    shrunk = Shrinker(
+        scenario,
+        seed,
+        signature,
+        run=workers.results,
+        jobs=jobs,
+        on_step=on_step,
+        on_smaller=lambda smaller, made: write_scenario_file(out, smaller, seed, signature, runs=made),
+        runs_max=limit,
+        is_thorough=is_thorough,
+        height=_height_of(reader),
+    ).shrink()
+    write_scenario_file(out, shrunk.scenario, seed, signature, runs=shrunk.runs)
+    return scenario, shrunk
+
+
+def _is_thorough(reader: RecordReader) -> bool:
+    """Return whether a record fails only when it is repeated in another process."""
+    return any(check.name == "determinism" and check.status == "failed" for check in reader.checks())
 
 
 def _drift(before: str, now: str) -> str:

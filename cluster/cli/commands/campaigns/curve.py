@@ -1,0 +1,193 @@
+"""The command `curve`: the turn of a failed run from which on other chance no longer saves it."""
+
+import argparse
+import hashlib
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from checker.families import title_of
+from checker.record.errors import on_one_line
+from checker.record.places import refuse_other_file
+from checker.record.run_directory import RecordReader
+from checker.results import deciding_check
+from cluster.campaign.results_db import ResultsFile, SeedResult
+from cluster.campaign.shrink import SHRUNK, without_expected
+from cluster.campaign.tasks import TaskRunner
+from cluster.campaign.workers import Workers
+from cluster.causality.asking import Continuations, Mode, modes_of, turn_of
+from cluster.causality.continuations import FailedRun, failed_run, run_continuation
+from cluster.causality.rise import Rise, find_rise
+from cluster.causality.told import CSV, curve_as_json, curve_lines, write_csv
+from cluster.cli.commands.campaigns.shrink import recorded_signature, shrink_record
+from cluster.cli.options import (
+    Parser,
+    add_jobs,
+    add_quiet,
+    describe_command,
+    parse_runs,
+    print_json,
+    print_lines,
+    run_command,
+    shrunk_plan_of,
+)
+from cluster.scenario.load import encode_scenario, load_scenario
+from cluster.scenario.messages import ScenarioError
+from cluster.scenario.model import Scenario
+from cluster.verdict.replay import recorded_scenario
+from report.campaign import ShrinkProgress
+
+SHRINK_RUNS: Final = 120
+"""The runs after which shrinking stops: a curve takes some 200 runs, and a smaller plan has to pay for itself."""
+
+
+def fill_parser(parser: Parser) -> None:
+    """Say what the command takes."""
+    describe_command(
+        parser,
+        run_curve,
+        description="Repeat a failed run up to its turns, go on with other chance, and say from which turn on it fails "
+        "alike.",
+        notes="It shrinks the run first, writes a table, and goes on where it was stopped.",
+        example="curve runs/broken-refund-0 --no-shrink",
+    )
+    parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
+    parser.add_argument("--no-shrink", action="store_true", help="take the run as it is, and not its smallest plan")
+    parser.add_argument("--runs", type=parse_runs, help="where table and results go (default: where RUN_DIRECTORY is)")
+    add_jobs(parser)
+    add_quiet(parser)
+
+
+class CurveFound(NamedTuple):
+    """The curves of a run by mode, the continuations they rest on, the command of the run, and the table's path."""
+
+    run: FailedRun
+    curves: dict[Mode, Rise]
+    asked: dict[Mode, Continuations]
+    repeat: str
+    table: Path
+
+
+def run_curve(options: argparse.Namespace) -> int:
+    """Find the rise of a recorded failure, print it, and return 0; a run that passed is bad input."""
+    reader = RecordReader(options.directory)
+    runs = options.directory.parent if options.runs is None else options.runs
+    recorded_signature(reader)
+    title, note = f"curve {options.directory.name}", ""
+    with (
+        Workers(options.jobs, run_continuation) as workers,
+        ShrinkProgress(title=title, is_quiet=options.json or options.quiet) as progress,
+    ):
+        finder = _Finder(reader, runs, workers, progress)
+        if options.no_shrink:
+            found = finder.find(_whole(recorded_scenario(reader)), "")
+        else:
+            plan = shrunk_plan_of(options.directory, runs)
+            refuse_other_file(plan, SHRUNK)
+            if not plan.exists():
+                shrink_record(reader, workers, plan, jobs=options.jobs, limit=SHRINK_RUNS, on_step=progress.show)
+            found = finder.find(load_scenario(str(plan)), str(plan))
+            # A smaller plan may fail alike for another reason, for example because it ends too early.
+            if found.curves["chance"].is_unavoidable:
+                whole = finder.find(_whole(recorded_scenario(reader)), "")
+                if not whole.curves["chance"].is_unavoidable:
+                    found, note = whole, "its smallest plan fails whatever chance is; this is the run itself"
+    write_csv(found.table, found.run, found.curves)
+    if options.json:
+        print_json(_as_json(found, note))
+    else:
+        print_lines(_lines(found, title, note, is_quiet=options.quiet))
+    return 0
+
+
+def _whole(recorded: Scenario) -> Scenario:
+    """Return the scenario of a record, judged without its expectation to fail."""
+    # A run with expected failures goes on after them, and so does this run.
+    run = msgspec.structs.replace(recorded.run, stop_at_failure=recorded.stops_at_failure)
+    return without_expected(msgspec.structs.replace(recorded, run=run))
+
+
+class _Finder:
+    """Finds curves of a recorded failure, of the run itself or of its smallest plan."""
+
+    def __init__(self, reader: RecordReader, runs: Path, workers: TaskRunner, progress: ShrinkProgress) -> None:
+        self._reader, self._runs, self._workers, self._progress = reader, runs, workers, progress
+        self._done = 0
+
+    def find(self, scenario: Scenario, plan: str) -> CurveFound:
+        """Return the curves of a scenario that fails as recorded; `plan` is its file, empty for that of the record."""
+        reader = self._reader
+        run = failed_run(scenario, reader.manifest.seed, reader.checks())
+        found = _refuse_other_failure(reader, run, is_whole=not plan)
+        identity = hashlib.sha256(encode_scenario(scenario)).hexdigest()
+        path = self._runs / f"curve-{reader.path.name}-{identity[:6]}.sqlite"
+        table = path.with_suffix(".csv")
+        refuse_other_file(table, CSV)
+        curves: dict[Mode, Rise] = {}
+        asked: dict[Mode, Continuations] = {}
+        with ResultsFile(path, f"curve 1 {identity} {found.seed}") as results:
+            try:
+                for mode in modes_of(recorded_scenario(reader)):
+                    asked[mode] = Continuations(
+                        found, mode, runner=self._workers, results=results, on_result=partial(self._show, mode)
+                    )
+                    curves[mode] = find_rise(asked[mode].points, found.turns, found.times_us[-1])
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(f"finished continuations are in {path}; the same command goes on") from None
+        repeat = run_command(plan, found.seed) if plan else on_one_line(str(reader.verdict().get("repeat", "")))
+        return CurveFound(found, curves, asked, repeat, table)
+
+    def _show(self, mode: Mode, result: SeedResult) -> None:
+        self._done += 1
+        turn = turn_of(result.seed)
+        self._progress.show(f"other {mode} from turn {turn:,} on: {result.verdict}", self._done)
+
+
+def _refuse_other_failure(reader: RecordReader, run: FailedRun | None, *, is_whole: bool) -> FailedRun:
+    """Return a failed run; raise ScenarioError where it is not the failure of its record."""
+    decisive = deciding_check(reader.checks())
+    title = "" if decisive is None else title_of(decisive)
+    if run is None or run.title != title:
+        found = "it passes" if run is None else f"it fails in {run.title}"
+        raise ScenarioError(str(reader.path), f"does not fail as recorded any more: {found}; recorded was {title}")
+    if is_whole and hashlib.sha256(run.log).hexdigest() != reader.manifest.digest:
+        raise ScenarioError(str(reader.path), "is not what its run gives: `replay` names the first difference")
+    return run
+
+
+def _lines(found: CurveFound, title: str, note: str, *, is_quiet: bool) -> list[str]:
+    run = found.run
+    lines = [f"{title}: {run.title}, {run.turns:,} turns, {run.times_us[-1] / 1_000_000:,.3f} s of virtual time"]
+    lines += [note] * bool(note)
+    for mode, rise in found.curves.items():
+        lines += curve_lines(run, mode, rise)
+        lines += [] if is_quiet else _example(found, mode, rise)
+    return [*lines, f"table   {found.table}"]
+
+
+def _example(found: CurveFound, mode: Mode, rise: Rise) -> list[str]:
+    """Return the command that runs a continuation which passes: the one that the other draws of the rise saved."""
+    if rise.low is None or not found.repeat or mode != "chance":
+        return []
+    seed = found.asked[mode].example(rise.low.turn, rise.low.runs, fails=False)
+    if seed is None:
+        return []
+    return [f"  a continuation that passes: {found.repeat} --reseed {rise.low.turn}:{seed}"]
+
+
+def _as_json(found: CurveFound, note: str) -> dict[str, object]:
+    run = found.run
+    return {
+        "scenario": run.scenario.name,
+        "seed": run.seed,
+        "failure": run.title,
+        "place": run.place,
+        "answer": run.answer,
+        "note": note,
+        "turns": run.turns,
+        "virtual_us": run.times_us[-1],
+        "curves": {mode: curve_as_json(run, rise) for mode, rise in found.curves.items()},
+        "table": str(found.table),
+    }

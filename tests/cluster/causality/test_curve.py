@@ -1,0 +1,149 @@
+"""The curve of a failure: continuations of a run, the rise of its share, and the command."""
+
+import csv
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cluster.campaign.results_db import ResultsFile
+from cluster.campaign.shrink import without_expected
+from cluster.causality import rise
+from cluster.causality.asking import Continuations, OtherRunError, Point
+from cluster.causality.continuations import failed_run, run_continuation
+from cluster.causality.intervals import wilson_ppm
+from cluster.causality.later_faults import with_later_faults
+from cluster.causality.rise import find_rise
+from cluster.cli.main import main
+from cluster.scenario.load import load_scenario, with_reseeds
+from cluster.swarm.generator import draw_scenario
+from tests.support.cluster_runs import judge
+
+TURNS = 2_000
+
+
+class TestIntervals:
+    def test_bounds_are_exact_and_rounded_outwards(self):
+        """35 of 35 are the first whose lower bound is 0.9: 35 / (35 + 1.96^2)."""
+        assert [wilson_ppm(runs, runs)[0] >= 900_000 for runs in (34, 35, 36)] == [False, True, True]
+        square = Fraction(196, 100) ** 2
+        assert wilson_ppm(36, 36) == (int(36_000_000 / (36 + square)), 1_000_000)
+        assert wilson_ppm(0, 36) == (0, 1_000_000 - wilson_ppm(36, 36)[0])
+        assert wilson_ppm(3, 8) == (136_841, 694_263)
+        assert wilson_ppm(0, 0) == (0, 1_000_000)
+
+
+class TestRise:
+    @pytest.mark.parametrize("decided", [2, 1_400, 1_999, 2_000, 2_001])
+    def test_the_rise_is_found_to_one_turn(self, decided):
+        """Up to a turn one continuation of 8 fails, and from that turn on all do."""
+        asked = []
+
+        def points(ask):
+            asked.extend(ask)
+            return [Point(turn, turn, runs, runs if turn >= decided else runs // 8, {}) for turn, runs in ask]
+
+        found = find_rise(points, TURNS, TURNS)
+        assert (found.low.turn, found.high.turn) == (decided - 1, decided)
+        assert [point.turn for point in found.points] == sorted(point.turn for point in found.points)
+        # After the last turn no draw is left, so that a single run is all there is.
+        assert found.is_baked_in == (decided <= TURNS)
+        assert sum(runs for _, runs in asked) <= 7 * 8 + 12 * 8 + 2 * 36
+
+    def test_a_failure_that_no_chance_moves_takes_forty_continuations(self):
+        asked = []
+
+        def points(ask):
+            asked.extend(ask)
+            return [Point(turn, turn, runs, runs, {}) for turn, runs in ask]
+
+        assert find_rise(points, TURNS, TURNS).is_unavoidable
+        assert asked == [(1, 8), (1, 40)]
+
+
+class HereRunner:
+    """Runs tasks in this process, and counts them."""
+
+    def __init__(self):
+        self.runs = 0
+
+    def results(self, tasks):
+        for task in tasks:
+            self.runs += 1
+            yield task, run_continuation(task)
+
+
+@pytest.fixture(scope="module")
+def failed():
+    """Return a run that fails in each of its fires."""
+    scenario = without_expected(load_scenario("broken-refund", ("run.until_height=4",)))
+    return failed_run(scenario, 0, judge(scenario).checks)
+
+
+class TestContinuations:
+    def test_continuations_are_counted_by_what_they_come_to(self, failed, tmp_path):
+        """The same check, part and table is the failure; the results file goes on where it was."""
+        runner = HereRunner()
+        with ResultsFile(tmp_path / "curve.sqlite", "curve") as results:
+            asked = Continuations(failed, "chance", runner=runner, results=results)
+            last = failed.turns
+            points = asked.points([(1, 1), (last, 2)])
+            assert [(point.turn, point.runs, point.same, point.others) for point in points] == [
+                (1, 1, 1, {}),
+                (last, 2, 2, {}),
+            ]
+            assert points[1].at_us == failed.times_us[-1]
+            # One of each signature is explained.
+            assert runner.runs == 4
+            again = Continuations(failed, "chance", runner=runner, results=results)
+            assert again.points([(1, 1), (last, 2)]) == points
+            assert runner.runs == 4
+
+            other = Continuations(failed._replace(place="timer"), "chance", runner=runner, results=results)
+            (point,) = other.points([(1, 1)])
+            assert (point.same, list(point.others.values()), point.passed) == (0, [1], 0)
+
+            moved = failed._replace(log=bytes(len(failed.log)))
+            stranger = Continuations(moved, "chance", runner=runner, results=results)
+            with pytest.raises(OtherRunError, match="is not the run up to there"):
+                stranger.points([(last - 1, 1)])
+
+    def test_the_faults_that_start_later_are_drawn_again(self):
+        """Those that may have begun stay, and those of dishonest validators."""
+        scenario = draw_scenario(7, ())
+        starts = sorted(fault.bounds()[0] for fault in scenario.faults.values())
+        at_us = starts[0] * 1_000
+        found = with_later_faults(with_reseeds(scenario, [(400, 1)]), at_us, 5)
+        stays = {name: each.is_byzantine or each.bounds()[0] * 1_000 <= at_us for name, each in scenario.faults.items()}
+        kept = [name for name, it_stays in stays.items() if it_stays]
+        assert list(found.faults)[: len(kept)] == kept
+        later = list(found.faults)[len(kept) :]
+        assert later
+        assert all(name.endswith(" again") and found.faults[name].bounds()[0] * 1_000 > at_us for name in later)
+        assert with_later_faults(scenario, 10**12, 5) is scenario
+
+
+class TestCommand:
+    def test_a_deterministic_failure_is_called_unavoidable(self, tmp_path, monkeypatch, capsys):
+        """The place is named by the explanation instead of a flat plot; table and JSON have the counts."""
+        monkeypatch.setattr(rise, "PROBE_RUNS", 1)
+        monkeypatch.setattr(rise, "GENESIS_RUNS", 2)
+        record = judge(load_scenario("broken-refund", ("run.until_height=3",)), runs=tmp_path).directory
+
+        assert main(["curve", str(record), "--no-shrink", "--json", "--jobs", "1"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["failure"], told["place"]) == ("oracle/supply", "account")
+        assert told["curves"]["chance"]["unavoidable"]
+        (row,) = csv.DictReader(Path(told["table"]).read_text(encoding="utf-8").splitlines())
+        assert (row["mode"], row["turn"], row["continuations"], row["same"]) == ("chance", "1", "2", "2")
+
+        assert main(["curve", str(record), "--no-shrink", "--quiet", "--jobs", "1"]) == 0
+        lines = capsys.readouterr().out
+        assert "unavoidable from genesis: the same in 2 of 2 continuations; Height 3: the balance of account" in lines
+
+    def test_a_run_that_passed_is_refused(self, tmp_path, capsys):
+        """Exit 2, in one line."""
+        record = judge(load_scenario("calm", ("run.until_height=4",)), runs=tmp_path).directory
+        assert main(["curve", str(record)]) == 2
+        assert "is a run that passed" in capsys.readouterr().err
