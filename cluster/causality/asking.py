@@ -19,6 +19,7 @@ from cluster.causality.later_faults import with_later_faults
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
 from network.chance import Chance
+from network.draw import SWARM
 
 Mode: TypeAlias = Literal["chance", "chance and faults"]
 """The draws that are other from a turn on: all chance, or also the faults that start later."""
@@ -179,5 +180,5 @@ def turn_of(number: int) -> int:
 def modes_of(scenario: Scenario) -> Iterator[Mode]:
     """Yield the modes of a run: only faults that the swarm has drawn can be drawn again."""
     yield "chance"
-    if scenario.name.startswith("swarm"):
+    if scenario.name == SWARM or scenario.name.startswith(f"{SWARM}-"):
         yield "chance and faults"

@@ -74,6 +74,7 @@ def run_curve(options: argparse.Namespace) -> int:
     """Find the rise of a recorded failure, print it, and return 0; a run that passed is bad input."""
     reader = RecordReader(options.directory)
     runs = options.directory.parent if options.runs is None else options.runs
+    recorded = recorded_scenario(reader)
     recorded_signature(reader)
     title, note = f"curve {options.directory.name}", ""
     with (
@@ -82,16 +83,18 @@ def run_curve(options: argparse.Namespace) -> int:
     ):
         finder = _Finder(reader, runs, workers, progress)
         if options.no_shrink:
-            found = finder.find(_whole(recorded_scenario(reader)), "")
+            found = finder.find(_whole(recorded), "")
         else:
             plan = shrunk_plan_of(options.directory, runs)
             refuse_other_file(plan, SHRUNK)
             if not plan.exists():
-                shrink_record(reader, workers, plan, jobs=options.jobs, limit=SHRINK_RUNS, on_step=progress.show)
+                shrink_record(
+                    reader, recorded, workers, plan, jobs=options.jobs, limit=SHRINK_RUNS, on_step=progress.show
+                )
             found = finder.find(load_scenario(str(plan)), str(plan))
             # A smaller plan may fail alike for another reason, for example because it ends too early.
             if found.curves["chance"].is_unavoidable:
-                whole = finder.find(_whole(recorded_scenario(reader)), "")
+                whole = finder.find(_whole(recorded), "")
                 if not whole.curves["chance"].is_unavoidable:
                     found, note = whole, "its smallest plan fails whatever chance is; this is the run itself"
     write_csv(found.table, found.run, found.curves)
@@ -129,7 +132,7 @@ class _Finder:
         asked: dict[Mode, Continuations] = {}
         with ResultsFile(path, f"curve 1 {identity} {found.seed}") as results:
             try:
-                for mode in modes_of(recorded_scenario(reader)):
+                for mode in modes_of(scenario):
                     asked[mode] = Continuations(
                         found, mode, runner=self._workers, results=results, on_result=partial(self._show, mode)
                     )

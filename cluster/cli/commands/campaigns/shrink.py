@@ -79,6 +79,7 @@ def run_shrink(options: argparse.Namespace) -> int:
     The file is there from the first reduction on, and holds the smallest scenario so far if shrinking is killed.
     """
     reader = RecordReader(options.directory)
+    recorded = recorded_scenario(reader)
     seed, signature, is_thorough = reader.manifest.seed, recorded_signature(reader), _is_thorough(reader)
     runs = options.directory.parent if options.runs is None else options.runs
     out = options.out or shrunk_plan_of(options.directory, runs)
@@ -91,7 +92,7 @@ def run_shrink(options: argparse.Namespace) -> int:
         ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,
     ):
         scenario, shrunk = shrink_record(
-            reader, workers, out, jobs=options.jobs, limit=options.limit, on_step=progress.show
+            reader, recorded, workers, out, jobs=options.jobs, limit=options.limit, on_step=progress.show
         )
     if options.json:
         print_json(_as_json(shrunk, signature, seed, out))
@@ -105,6 +106,7 @@ def run_shrink(options: argparse.Namespace) -> int:
 
 def shrink_record(
     reader: RecordReader,
+    recorded: Scenario,
     workers: TaskRunner,
     out: Path,
     *,
@@ -116,6 +118,7 @@ def shrink_record(
 
     Args:
         reader: The record.
+        recorded: Its scenario.
         workers: Run the candidates.
         out: The file, which holds the smallest scenario so far from the first reduction on.
         jobs: The number of candidates at a time.
@@ -126,7 +129,7 @@ def shrink_record(
         ScenarioError: The run does not fail any more as recorded.
     """
     seed, signature, is_thorough = reader.manifest.seed, recorded_signature(reader), _is_thorough(reader)
-    scenario = named_after(without_expected(recorded_scenario(reader)), seed, signature)
+    scenario = named_after(without_expected(recorded), seed, signature)
     ((_, again),) = workers.results(
         [Task(encode_scenario(scenario), seed, is_thorough=is_thorough, is_explained=False)]
     )
