@@ -5,8 +5,8 @@ import os
 import pytest
 
 from cluster.campaign.tasks import Task, run_task
-from cluster.scenario.load import encode_scenario
-from tests.causality.cases import ALWAYS, PLUGIN, TRIGGERED, always
+from cluster.scenario.load import encode_scenario, load_scenario
+from tests.causality.cases import ALWAYS, BASE, PLUGIN, TRIGGERED, always
 
 pytestmark = pytest.mark.soak
 
@@ -33,4 +33,4 @@ def test_a_triggered_bug_fails_in_its_seed_and_passes_in_another(case):
 @pytest.mark.parametrize("name", ALWAYS)
 @pytest.mark.parametrize("seed", [0, 7])
 def test_a_bug_that_needs_no_chance_fails_in_every_seed(name, seed):
-    assert verdict_of(always(name), seed) in {"safety", "liveness"}
+    assert verdict_of(load_scenario(BASE, always(name)), seed) in {"safety", "liveness"}

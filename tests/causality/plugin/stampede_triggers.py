@@ -24,6 +24,9 @@ from validators.sync.block_exchange import BlockExchange
 HEIGHTS_LATER: Final = 2
 """Heights between the trigger and the first wrong refund."""
 
+WHEN_LIT: Final[list[Callable[[], None]]] = []
+"""Called at each trigger, for measurements: it knows the turn of the run."""
+
 Light = Callable[[], None]
 Replace = Callable[[Any, Light], Any]
 
@@ -37,6 +40,8 @@ def _set_off_by(target: tuple[object, str]) -> Callable[[Replace], Mutant]:
 
             def light() -> None:
                 nonlocal wrong_from
+                for note in WHEN_LIT if wrong_from is None else ():
+                    note()
                 wrong_from = height + HEIGHTS_LATER if wrong_from is None else wrong_from
 
             def open_run(run: BlockRun, *given: Any, moment: Any, **named: Any) -> None:

@@ -1,0 +1,159 @@
+"""Measure `curve` by the listed bugs: `python -m tests.causality [NAME ...]`.
+
+A row has the turn whose draw set the bug off, the rise that `curve` found, and the seconds it took, shrinking included.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from checker.record.root import PROJECT_ROOT
+from cluster.causality.continuations import NEVER, with_reseed
+from cluster.runtime.cluster import Cluster
+from cluster.runtime.hooks import RunHooks
+from cluster.scenario.load import load_scenario
+from cluster.scenario.model import Scenario
+from faults.events import Crashed
+from network.events import Delivered, Dropped, Event, Sent
+from network.queues import COPY_SHIFT
+from tests.causality.cases import ALWAYS, BASE, HOLDER, PLUGIN, TRIGGERED, Case, always
+from validators.events import Entered
+
+COMMAND = [sys.executable, str(PROJECT_ROOT / "run_cluster.py")]
+
+
+class Noted(NamedTuple):
+    """An event with the turn that it is of."""
+
+    turn: int
+    event: Event
+
+
+def trigger_of(case: Case, scenario: Scenario, seed: int) -> int | None:
+    """Run a scenario and return the turn whose draw set its bug off; None where it is not set off."""
+    import stampede_triggers
+
+    events: list[Noted] = []
+    lit: list[int] = []
+    cluster = Cluster(
+        with_reseed(scenario, *NEVER), seed, hooks=RunHooks(on_event=lambda event: events.append(Noted(turn(), event)))
+    )
+
+    def turn() -> int:
+        return len(cluster.chance.times_us)
+
+    stampede_triggers.WHEN_LIT[:] = [lambda: lit.append(turn())]
+    cluster.run()
+    return _cause(case, events, lit[0]) if lit else None
+
+
+def _cause(case: Case, events: list[Noted], lit: int) -> int | None:
+    before = [each for each in events if each.turn <= lit]
+    match case.cause:
+        case "crashed":
+            crashes = [turn for turn, event in before if isinstance(event.body, Crashed)]
+            return crashes[-1]
+        case "dropped":
+            lost = [
+                each
+                for each in before
+                if isinstance(each.event.body, Dropped) and each.event.body.destination == HOLDER
+                if _sent(events, each.event.node, HOLDER, each.event.body.ordinal, case.labels) is not None
+            ]
+            return lost[-1].turn
+        case "late":
+            views = [each.event.body.view for each in before if _is_of(each.event, Entered, HOLDER)]
+            sent = (
+                _send_of(events, each) for each in events if each.turn > lit and _is_of(each.event, Delivered, HOLDER)
+            )
+            late = (each for each in sent if each and each.event.body.label in case.labels)
+            return next((each.turn for each in late if each.event.body.view == views[-1]), None)
+        case "entered":
+            # The holder judges the block of a leader: that leader entered the view at some turn.
+            views = [each.event.body.view for each in before if _is_of(each.event, Entered, HOLDER)]
+            entered = [
+                each.turn
+                for each in before
+                if isinstance(each.event.body, Entered) and each.event.body.view == views[-1]
+                if each.event.node == each.event.body.leader
+            ]
+            got = [each for each in before if each.turn <= entered[0]]
+            return _last_sent(events, got, views[-1] % 4, ("Notarize", "Notarization"))
+        case "delivered":
+            return _last_sent(events, before, HOLDER, case.labels)
+
+
+def _last_sent(events: list[Noted], before: list[Noted], node: int, labels: tuple[str, ...]) -> int | None:
+    got = [
+        each
+        for each in before
+        if _is_of(each.event, Delivered, node) and (not labels or each.event.body.label in labels)
+    ]
+    sent = _send_of(events, got[-1])
+    return None if sent is None else sent.turn
+
+
+def _is_of(event: Event, kind: type, node: int) -> bool:
+    return isinstance(event.body, kind) and event.node == node
+
+
+def _send_of(events: list[Noted], got: Noted) -> Noted | None:
+    body = got.event.body
+    return _sent(events, body.source, got.event.node, body.ordinal & ((1 << COPY_SHIFT) - 1), ())
+
+
+def _sent(events: list[Noted], source: int, destination: int, ordinal: int, labels: tuple[str, ...]) -> Noted | None:
+    for each in events:
+        body = each.event.body
+        is_it = isinstance(body, Sent) and each.event.node == source
+        if is_it and (body.destination, body.ordinal) == (destination, ordinal):
+            return each if not labels or body.label in labels else None
+    return None
+
+
+def measured(settings: Sequence[str], seed: int, place: Path) -> tuple[dict[str, Any], Scenario, float]:
+    """Run a scenario and its curve as a user would; return the curve, the plan that it is of, and the seconds."""
+    options = [part for setting in settings for part in ("--set", setting)]
+    started = time.perf_counter()
+    run = ["run", BASE, "--seed", str(seed), "--runs", str(place), "--quiet", *options]
+    subprocess.run([*COMMAND, *run], capture_output=True, check=False)
+    record = next(each for each in place.iterdir() if (each / "verdict.json").exists())
+    found = subprocess.run([*COMMAND, "curve", "--json", str(record)], capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - started
+    if found.returncode:
+        return {"error": found.stderr.strip()[-200:]}, load_scenario(BASE, settings), seconds
+    told = json.loads(found.stdout)
+    smallest = "" if told["note"] else next(map(str, place.glob("*-shrunk.toml")), "")
+    return told, load_scenario(smallest) if smallest else load_scenario(BASE, settings), seconds
+
+
+def rows(names: list[str]) -> Iterator[str]:
+    """Yield a line for each bug, as soon as it is measured."""
+    for case in TRIGGERED:
+        if not names or case.name in names:
+            with TemporaryDirectory() as place:
+                found, plan, seconds = measured(case.options, case.seed, Path(place))
+                rise = found.get("curves", {}).get("chance", {}).get("rise")
+                turn = trigger_of(case, plan, case.seed)
+            away = "" if turn is None or not rise else rise[0] - turn
+            yield f"{case.name:<26} trigger {turn!s:>6}  rise {rise!s:>16}  away {away!s:>5}  {seconds:6.0f} s"
+    for name in ALWAYS:
+        if not names or name in names:
+            with TemporaryDirectory() as place:
+                found, _, seconds = measured(always(name), 0, Path(place))
+            said = found.get("curves", {}).get("chance", {}).get("unavoidable")
+            yield f"{name:<26} unavoidable {said!s:<6} {found.get('error', '')}  {seconds:6.0f} s"
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(PLUGIN))
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(PLUGIN), os.environ.get("PYTHONPATH", "")])
+    for row in rows(sys.argv[1:]):
+        sys.stdout.write(f"{row}\n")
+        sys.stdout.flush()
