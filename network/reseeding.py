@@ -74,6 +74,12 @@ class ChangedChance(Chance):
         is_plain = names not in changes.given and changes.consumed is None
         return made if is_plain else _ChangedDraws(made, names, changes)
 
+    def note_draws(self) -> list[ConsumedDraw]:
+        """Note each draw from now on; return the list that takes the draws. A run that has begun is not noted whole."""
+        if self._changes.consumed is None:
+            self._changes.consumed = []
+        return self._changes.consumed
+
     def on_reseed(self, forget: Callable[[], None]) -> None:
         """Call this holder of draws at each new seed."""
         self._changes.holders.append(forget)

@@ -26,9 +26,9 @@ Mode: TypeAlias = Literal["chance", "chance and faults"]
 
 MODES: Final[tuple[Mode, ...]] = ("chance", "chance and faults")
 
-_PLACE_BITS: Final = 10
+PLACE_BITS: Final = 10
 _EXPLAINED: Final = 1 << 60
-_MODE_BIT: Final = 61
+MODE_BIT: Final = 61
 
 Ask: TypeAlias = Sequence[tuple[int, int]]
 """Turns, and for each how many continuations there have to be."""
@@ -89,8 +89,8 @@ class Continuations:
         results: ResultsFile,
         on_result: Callable[[SeedResult], None] = lambda _result: None,
     ) -> None:
-        self._run, self._mode, self._runner, self._file, self._on_result = run, mode, runner, results, on_result
-        self._base = MODES.index(mode) << _MODE_BIT
+        self.run, self._mode, self._runner, self._file, self._on_result = run, mode, runner, results, on_result
+        self._base = MODES.index(mode) << MODE_BIT
         fingerprint = code_with(run.scenario.plugins).fingerprint
         self._found = {each.seed: each for each in results.results() if each.fingerprint == fingerprint}
         self._places: dict[str, tuple[str, str]] = {}
@@ -98,23 +98,23 @@ class Continuations:
 
     def points(self, asked: Ask) -> list[Point]:
         """Return the points of these turns; continuations that are lacking are run."""
-        self._get([self._number(turn, place) for turn, count in asked for place in range(count)])
+        self.get([self._number(turn, place) for turn, count in asked for place in range(count)])
         return [self._point(turn, count) for turn, count in asked]
 
     def seed_of(self, turn: int, place: int) -> int:
         """Return the seed of a continuation from its turn on."""
-        return Chance(self._run.seed).draw("continuation", f"{self._mode} {turn}", place)
+        return Chance(self.run.seed).draw("continuation", f"{self._mode} {turn}", place)
 
     def example(self, turn: int, count: int, *, fails: bool) -> int | None:
         """Return the seed of the first continuation that failed as the run did, or of the first that passed."""
         for place in range(count):
             result = self._found[self._number(turn, place)]
-            if self._is_same(result) if fails else not result.exit_code:
+            if self.is_same(result) if fails else not result.exit_code:
                 return self.seed_of(turn, place)
         return None
 
     def _number(self, turn: int, place: int) -> int:
-        return self._base | turn << _PLACE_BITS | place
+        return self._base | turn << PLACE_BITS | place
 
     def _point(self, turn: int, count: int) -> Point:
         same, others = 0, dict[str, int]()
@@ -122,23 +122,23 @@ class Continuations:
             result = self._found[self._number(turn, place)]
             if not result.signature:
                 continue
-            if self._is_same(result):
+            if self.is_same(result):
                 same += 1
             else:
                 others[result.signature] = others.get(result.signature, 0) + 1
-        return Point(turn, self._run.time_of(turn), count, same, others)
+        return Point(turn, self.run.time_of(turn), count, same, others)
 
-    def _is_same(self, result: SeedResult) -> bool:
+    def is_same(self, result: SeedResult) -> bool:
         """Return whether a continuation failed as the run did: one of each signature is explained."""
-        if result.failed != self._run.title:
+        if result.failed != self.run.title:
             return False
         if result.signature not in self._places:
-            (explained,) = self._get([result.seed | _EXPLAINED])
+            (explained,) = self.get([result.seed | _EXPLAINED])
             # Names of fields that a results file has: the check, and the place of the explanation.
             self._places[result.signature] = explained.failed, explained.directory
-        return self._places[result.signature] == (self._run.title, self._run.place)
+        return self._places[result.signature] == (self.run.title, self.run.place)
 
-    def _get(self, numbers: Iterable[int]) -> list[SeedResult]:
+    def get(self, numbers: Iterable[int]) -> list[SeedResult]:
         """Return the results of continuations by their numbers."""
         wanted = list(numbers)
         lacking = [number for number in dict.fromkeys(wanted) if number not in self._found]
@@ -153,28 +153,33 @@ class Continuations:
         turn = turn_of(result.seed)
         if result.verdict in {"environment", "usage"}:
             raise BrokenContinuationError(f"a continuation from turn {turn:,} on: {result.headline}")
-        if not is_prefix(self._run, result.digest):
+        if not is_prefix(self.run, result.digest):
             reason = (
                 f"a continuation from turn {turn:,} on is not the run up to there: the test bed is not deterministic"
             )
             raise OtherRunError(reason)
 
     def _task(self, number: int) -> Task:
-        turn, place = turn_of(number), number & ((1 << _PLACE_BITS) - 1)
+        turn, place = turn_of(number), number & ((1 << PLACE_BITS) - 1)
         scenario = self._scenario(turn, self.seed_of(turn, place))
-        asked = ContinuationTask(encode_scenario(scenario), self._run.seed, self._run.family, bool(number & _EXPLAINED))
+        asked = ContinuationTask(encode_scenario(scenario), self.run.seed, self.run.family, is_explained(number))
         return Task(msgspec.msgpack.encode(asked), number, label=LABEL, plugins=scenario.plugins)
 
     def _scenario(self, turn: int, seed: int) -> Scenario:
-        scenario = with_reseed(self._run.scenario, turn, seed)
+        scenario = with_reseed(self.run.scenario, turn, seed)
         if self._mode == "chance":
             return scenario
-        return with_later_faults(scenario, self._run.time_of(turn), seed)
+        return with_later_faults(scenario, self.run.time_of(turn), seed)
 
 
 def turn_of(number: int) -> int:
     """Return the turn of a continuation by its number in the results file."""
-    return (number & (_EXPLAINED - 1)) >> _PLACE_BITS
+    return (number & (_EXPLAINED - 1)) >> PLACE_BITS
+
+
+def is_explained(number: int) -> bool:
+    """Return whether a continuation of this number is explained."""
+    return bool(number & _EXPLAINED)
 
 
 def modes_of(scenario: Scenario) -> Iterator[Mode]:

@@ -10,17 +10,18 @@ The log of a continuation up to its turn has to be that of the run, byte for byt
 import hashlib
 import io
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from checker.coverage.collector import RuleHit
 from checker.explain.explanation import Explanation
 from checker.families import FAMILY_OF, title_of
 from checker.record.cold_replay import ColdReplay
 from checker.record.host import refusal_behind
-from checker.record.streams import EVENT_BYTES_MAX, unpacker_of
+from checker.record.streams import EVENT_BYTES_MAX, iterate_events, unpacker_of
 from checker.results import CheckResult, deciding_check
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.tasks import Task, broken_result, replay_kept, run_task, signature_of
@@ -31,8 +32,8 @@ from cluster.scenario.load import decode_scenario
 from cluster.scenario.model import Scenario
 from cluster.verdict.pipeline import run_pipeline
 from cluster.verdict.result import PipelineResult
-from network.events import Reseeded
-from network.reseeding import ChangedChance
+from network.events import Delivered, Reseeded, Sent, events_of_type
+from network.reseeding import ChangedChance, ConsumedDraw
 from validators.execution import BrokenOff, Executed
 
 NEVER: Final = (1 << 62, 0)
@@ -45,13 +46,21 @@ LABEL: Final = "continuation"
 """The label of a task that is a continuation."""
 
 
+DELAY: Final = "delay in microseconds"
+"""The name under which a result has the time of the watched message on its way; without it the message was lost."""
+
+
 class ContinuationTask(msgspec.Struct, frozen=True):
-    """A continuation as it goes to a worker: its scenario, the run's seed, the family, whether it is explained."""
+    """A continuation as it goes to a worker: its scenario, the run's seed, the family, whether it is explained.
+
+    `message` is the sender, the receiver and the ordinal of the message whose delay is wanted.
+    """
 
     scenario: bytes
     seed: int
     family: str
     is_explained: bool
+    message: tuple[int, int, int] | None = None
 
 
 class FailedRun(NamedTuple):
@@ -66,6 +75,7 @@ class FailedRun(NamedTuple):
         answer: Why it failed, in words.
         log: Its event log.
         times_us: The virtual time of each turn.
+        draws: Every draw that it used.
     """
 
     scenario: Scenario
@@ -76,6 +86,7 @@ class FailedRun(NamedTuple):
     answer: str
     log: bytes
     times_us: tuple[int, ...]
+    draws: tuple[ConsumedDraw, ...]
 
     @property
     def turns(self) -> int:
@@ -88,15 +99,17 @@ class FailedRun(NamedTuple):
 
 
 class TurnWitness:
-    """Notes the time of each turn of a run whose chance may change."""
+    """Notes the time of each turn and the draws of a run whose chance may change."""
 
     def __init__(self) -> None:
         self.times_us: list[int] = []
+        self.draws: list[ConsumedDraw] = []
 
     def attach(self, cluster: Cluster) -> None:
         """Note the turns of a cluster that has not run yet."""
         assert isinstance(cluster.chance, ChangedChance), "the turns of a run with changes of chance are noted"
         self.times_us = cluster.chance.times_us
+        self.draws = cluster.chance.note_draws()
 
     def applied(self, node: int, executed: Executed) -> None:
         """See a block that is final for a replica: nothing is noted."""
@@ -149,8 +162,9 @@ def failed_run(scenario: Scenario, seed: int, checks: Collection[CheckResult]) -
     if found is None:
         return None
     log = bytes(result.log)
-    explanation, answer = _explained(witness, result, log)
-    return FailedRun(scenario, seed, family, title_of(found), explanation, answer, log, tuple(turns.times_us))
+    place, answer = _explained(witness, result, log)
+    noted = tuple(turns.times_us), tuple(turns.draws)
+    return FailedRun(scenario, seed, family, title_of(found), place, answer, log, *noted)
 
 
 def _explained(witness: ExecutionWitness, result: PipelineResult, log: bytes) -> tuple[str, str]:
@@ -190,7 +204,20 @@ def run_continuation(task: Task) -> SeedResult:
         directory=told[0],
         failed="" if decisive is None else title_of(decisive),
         fingerprint=task.fingerprint,
+        rules=() if asked.message is None else tuple(_delay_of(log, asked.message)),
     )
+
+
+def _delay_of(log: bytes, message: tuple[int, int, int]) -> Iterator[RuleHit]:
+    """Yield the time that a message was on its way; nothing if it was lost."""
+    source, destination, ordinal = message
+    for event, body in events_of_type(iterate_events(log), Delivered):
+        if (body.source, event.node, body.ordinal) == message:
+            sends = events_of_type(iterate_events(log), Sent)
+            sent = ((each.node, it.destination, it.ordinal, each.at_us) for each, it in sends)
+            sent_us = next(at_us for *link, at_us in sent if link == [source, destination, ordinal])
+            yield RuleHit(DELAY, event.at_us - sent_us)
+            return
 
 
 def _prefix_of(log: bytes) -> str:

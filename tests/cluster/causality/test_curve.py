@@ -9,18 +9,24 @@ import pytest
 
 from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.shrink import without_expected
-from cluster.causality import rise
+from cluster.causality import draws, rise
 from cluster.causality.asking import Continuations, OtherRunError, Point
 from cluster.causality.continuations import failed_run, run_continuation
+from cluster.causality.draws import Counterfactuals, JudgedDraw, OtherValue
 from cluster.causality.intervals import wilson_ppm
 from cluster.causality.later_faults import with_later_faults
 from cluster.causality.rise import find_rise
+from cluster.causality.told_draws import sentence_of
 from cluster.cli.main import main
 from cluster.scenario.load import load_scenario, with_reseeds
 from cluster.swarm.generator import draw_scenario
+from network.reseeding import ConsumedDraw
 from tests.support.cluster_runs import judge
 
 TURNS = 2_000
+
+NOTARIZE = "Notarize from validator 2 to 3 in view 41"
+ALWAYS = "it always fails where this message"
 
 
 class TestIntervals:
@@ -122,6 +128,62 @@ class TestContinuations:
         assert later
         assert all(name.endswith(" again") and found.faults[name].bounds()[0] * 1_000 > at_us for name in later)
         assert with_later_faults(scenario, 10**12, 5) is scenario
+
+
+class TestDraws:
+    @pytest.mark.parametrize(
+        ("purpose", "had", "others", "expected"),
+        [
+            (
+                "loss",
+                (True, None),
+                [(True, None), (False, 40_000), (False, 40_000)],
+                f"loss of {NOTARIZE}, which was lost: {ALWAYS} is lost, and never where it arrives",
+            ),
+            (
+                "loss",
+                (True, 30_000),
+                [(False, None), (True, 30_000)],
+                f"loss of {NOTARIZE}, which took 30.000 ms: {ALWAYS} arrives, and never where it is lost",
+            ),
+            (
+                "latency",
+                (True, 12_000),
+                [(True, 9_000), (False, 30_500), (True, 22_000)],
+                f"delay of {NOTARIZE} was 12.000 ms: up to 22.000 ms it always fails, from 30.500 ms on it never does",
+            ),
+            (
+                "latency",
+                (True, 12_000),
+                [(False, 9_000), (False, 30_500), (True, 22_000)],
+                f"delay of {NOTARIZE} was 12.000 ms: fails with 1 of 3 other values",
+            ),
+        ],
+    )
+    def test_a_draw_is_named_with_the_message_that_it_was_for(self, purpose, had, others, expected):
+        draw = ConsumedDraw(purpose, "2->3", 55, 1_398, 7)
+        values = [OtherValue(0, *value) for value in (had, *others)]
+        assert sentence_of(JudgedDraw(draw, ("Notarize", 41), values[0], tuple(values[1:]))) == expected
+
+    def test_a_draw_of_no_message_is_named_by_its_key(self):
+        draw = ConsumedDraw("bit rot", "rot/1/log-a/3", 2, 9, 7)
+        values = (OtherValue(0, fails=True, delay_us=None), OtherValue(0, fails=False, delay_us=None))
+        assert sentence_of(JudgedDraw(draw, None, values[0], values)) == (
+            "bit rot of rot/1/log-a/3, draw 2: fails with 1 of 2 other values"
+        )
+
+    @pytest.mark.parametrize("alone_max", [0, 12])
+    def test_a_draw_that_does_not_move_the_failure_is_not_named(self, failed, tmp_path, monkeypatch, alone_max):
+        """Nor is one whose link and purpose were drawn again together in vain."""
+        monkeypatch.setattr(draws, "VALUES", 2)
+        monkeypatch.setattr(draws, "ALONE_MAX", alone_max)
+        turns = [draw.turn for draw in failed.draws]
+        turn = next(turn for turn in turns if turns.count(turn) == 3)
+        runner = HereRunner()
+        with ResultsFile(tmp_path / "curve.sqlite", "curve") as results:
+            asked = Counterfactuals(failed, "chance", runner=runner, results=results)
+            assert asked.judge_turns(turn, turn) == []
+        assert runner.runs == 3 * (3 if alone_max else 2) + 1
 
 
 class TestCommand:

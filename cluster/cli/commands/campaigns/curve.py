@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,10 +18,12 @@ from cluster.campaign.results_db import ResultsFile, SeedResult
 from cluster.campaign.shrink import SHRUNK, without_expected
 from cluster.campaign.tasks import TaskRunner
 from cluster.campaign.workers import Workers
-from cluster.causality.asking import Continuations, Mode, modes_of, turn_of
+from cluster.causality.asking import MODES, Continuations, Mode, modes_of, turn_of
 from cluster.causality.continuations import FailedRun, failed_run, run_continuation
+from cluster.causality.draws import Counterfactuals, JudgedDraw
 from cluster.causality.rise import Rise, find_rise
 from cluster.causality.told import CSV, curve_as_json, curve_lines, write_csv
+from cluster.causality.told_draws import draw_lines, draws_as_json
 from cluster.cli.commands.campaigns.shrink import recorded_signature, shrink_record
 from cluster.cli.options import (
     Parser,
@@ -61,13 +64,18 @@ def fill_parser(parser: Parser) -> None:
 
 
 class CurveFound(NamedTuple):
-    """The curves of a run by mode, the continuations they rest on, the command of the run, and the table's path."""
+    """The curves of a run by mode, the continuations they rest on, the command of the run, and the table's path.
+
+    `draws` are those that move the failure alone, of the turns `tried`; where chance does not move it there are none.
+    """
 
     run: FailedRun
     curves: dict[Mode, Rise]
     asked: dict[Mode, Continuations]
     repeat: str
     table: Path
+    tried: tuple[int, int] | None = None
+    draws: Sequence[JudgedDraw] = ()
 
 
 def run_curve(options: argparse.Namespace) -> int:
@@ -137,15 +145,25 @@ class _Finder:
                         found, mode, runner=self._workers, results=results, on_result=partial(self._show, mode)
                     )
                     curves[mode] = find_rise(asked[mode].points, found.turns, found.times_us[-1])
+                tried, draws = self._judge_draws(found, curves["chance"], results)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"finished continuations are in {path}; the same command goes on") from None
         repeat = run_command(plan, found.seed) if plan else on_one_line(str(reader.verdict().get("repeat", "")))
-        return CurveFound(found, curves, asked, repeat, table)
+        return CurveFound(found, curves, asked, repeat, table, tried, draws)
 
-    def _show(self, mode: Mode, result: SeedResult) -> None:
+    def _judge_draws(
+        self, run: FailedRun, rise: Rise, results: ResultsFile
+    ) -> tuple[tuple[int, int] | None, Sequence[JudgedDraw]]:
+        """Return the turns whose single draws were changed, and the draws that move the failure."""
+        if rise.is_unavoidable:
+            return None, ()
+        show = partial(self._show, "value of a draw")
+        return Counterfactuals(run, "chance", runner=self._workers, results=results, on_result=show).judge_rise(rise)
+
+    def _show(self, changed: str, result: SeedResult) -> None:
         self._done += 1
-        turn = turn_of(result.seed)
-        self._progress.show(f"other {mode} from turn {turn:,} on: {result.verdict}", self._done)
+        place = f" from turn {turn_of(result.seed):,} on" if changed in MODES else ""
+        self._progress.show(f"other {changed}{place}: {result.verdict}", self._done)
 
 
 def _refuse_other_failure(reader: RecordReader, run: FailedRun | None, *, is_whole: bool) -> FailedRun:
@@ -166,6 +184,8 @@ def _lines(found: CurveFound, title: str, note: str, *, is_quiet: bool) -> list[
     lines += [note] * bool(note)
     for mode, rise in found.curves.items():
         lines += curve_lines(run, mode, rise)
+        if mode == "chance" and found.tried is not None:
+            lines += draw_lines(found.draws, *found.tried)
         lines += [] if is_quiet else _example(found, mode, rise)
     return [*lines, f"table   {found.table}"]
 
@@ -192,5 +212,6 @@ def _as_json(found: CurveFound, note: str) -> dict[str, object]:
         "turns": run.turns,
         "virtual_us": run.times_us[-1],
         "curves": {mode: curve_as_json(run, rise) for mode, rise in found.curves.items()},
+        "draws": draws_as_json(found.draws),
         "table": str(found.table),
     }

@@ -1,0 +1,32 @@
+"""From a failure to the draw that made it: a lost message that makes a block late."""
+
+import json
+
+import pytest
+
+from cluster.cli.main import main
+from cluster.scenario.load import load_scenario
+from tests.support.cluster_runs import judge
+
+SETTINGS = (
+    'expect.arrival={event="finalized", nth=10, of=0, by_ms=10_600}',
+    "network.loss_ppm=60_000",
+    "run.until_height=10",
+)
+
+
+@pytest.mark.soak
+def test_the_lost_message_is_named(tmp_path, capsys):
+    """The tenth block is late only in few seeds; in this seed one lost vote of view 10 decides it."""
+    record = judge(load_scenario("calm", SETTINGS), seed=1, runs=tmp_path).directory
+    assert main(["curve", str(record), "--no-shrink", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+
+    curve = told["curves"]["chance"]
+    assert curve["baked_in"]
+    before, after = ({point["turn"]: point for point in curve["points"]}[turn] for turn in curve["rise"])
+    assert after["turn"] == before["turn"] + 1
+    assert before["high_ppm"] < after["low_ppm"]
+    (draw,) = told["draws"]
+    assert (draw["purpose"], draw["subject"], draw["message"], draw["view"]) == ("loss", "2->3", "Notarize", 10)
+    assert "which was lost: it always fails where this message is lost, and never where it arrives" in draw["told"]
