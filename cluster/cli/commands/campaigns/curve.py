@@ -61,6 +61,8 @@ def fill_parser(parser: Parser) -> None:
     parser.add_argument("--runs", type=parse_runs, help="where table and results go (default: where RUN_DIRECTORY is)")
     add_jobs(parser)
     add_quiet(parser)
+    kept = "the smallest plan and the continuations so far are kept; the same command goes on"
+    parser.set_defaults(when_interrupted=kept)
 
 
 class CurveFound(NamedTuple):
