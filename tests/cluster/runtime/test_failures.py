@@ -169,6 +169,7 @@ def test_a_run_waits_for_a_validator_that_was_restarted_after_its_stop():
         if event.node == 3 and type(event.body) in {Booted, Halted}:
             seen.append(type(event.body))
 
-    Cluster(draw_scenario(413749), 413749, hooks=RunHooks(on_event=look)).run()
+    earlier = ("consensus.blocks_peers_ms=0", "network.uplink_bytes_per_second=0", "network.uplink_shares={}")
+    Cluster(draw_scenario(413749, earlier), 413749, hooks=RunHooks(on_event=look)).run()
 
     assert seen == [Booted, Halted, Booted]

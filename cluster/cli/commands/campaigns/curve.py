@@ -2,7 +2,8 @@
 
 import argparse
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -21,7 +22,7 @@ from cluster.campaign.workers import Workers
 from cluster.causality.asking import MODES, Continuations, Mode, modes_of, turn_of
 from cluster.causality.continuations import FailedRun, failed_run, run_continuation
 from cluster.causality.draws import Counterfactuals, JudgedDraw
-from cluster.causality.rise import Rise, find_rise
+from cluster.causality.rise import PROBE_RUNS, Rise, find_rise
 from cluster.causality.told import CSV, curve_as_json, curve_lines, write_csv
 from cluster.causality.told_draws import draw_lines, draws_as_json
 from cluster.cli.commands.campaigns.shrink import recorded_signature, shrink_record
@@ -86,27 +87,20 @@ def run_curve(options: argparse.Namespace) -> int:
     runs = options.directory.parent if options.runs is None else options.runs
     recorded = recorded_scenario(reader)
     recorded_signature(reader)
-    title, note = f"curve {options.directory.name}", ""
+    title = f"curve {options.directory.name}"
     with (
         Workers(options.jobs, run_continuation) as workers,
         ShrinkProgress(title=title, is_quiet=options.json or options.quiet) as progress,
     ):
-        finder = _Finder(reader, runs, workers, progress)
-        if options.no_shrink:
-            found = finder.find(_whole(recorded), "")
-        else:
+        plan = None
+        if not options.no_shrink:
             plan = shrunk_plan_of(options.directory, runs)
             refuse_other_file(plan, SHRUNK)
             if not plan.exists():
                 shrink_record(
                     reader, recorded, workers, plan, jobs=options.jobs, limit=SHRINK_RUNS, on_step=progress.show
                 )
-            found = finder.find(load_scenario(str(plan)), str(plan))
-            # A smaller plan may fail alike for another reason, for example because it ends too early.
-            if found.curves["chance"].is_unavoidable:
-                whole = finder.find(_whole(recorded), "")
-                if not whole.curves["chance"].is_unavoidable:
-                    found, note = whole, "its smallest plan fails whatever chance is; this is the run itself"
+        found, note = _find(_Finder(reader, runs, workers, progress), recorded, plan)
     write_csv(found.table, found.run, found.curves)
     if options.json:
         print_json(_as_json(found, note))
@@ -122,6 +116,21 @@ def _whole(recorded: Scenario) -> Scenario:
     return without_expected(msgspec.structs.replace(recorded, run=run))
 
 
+def _find(finder: "_Finder", recorded: Scenario, plan: Path | None) -> tuple[CurveFound, str]:
+    """Return the curves of a record's smallest plan or of the run itself, and why it is the run itself."""
+    if plan is None:
+        return finder.find(_whole(recorded), ""), ""
+    smallest = load_scenario(str(plan))
+    # Shrinking keeps what fails, and so makes failures likelier: where most continuations fail alike from the first
+    # turn on, a rise is lost among them.
+    if not finder.is_likely(smallest, str(plan)):
+        return finder.find(smallest, str(plan)), ""
+    whole = finder.find(_whole(recorded), "")
+    if whole.curves["chance"].is_unavoidable:
+        return finder.find(smallest, str(plan)), ""
+    return whole, "its smallest plan fails alike in most continuations from the first turn on; this is the run itself"
+
+
 class _Finder:
     """Finds curves of a recorded failure, of the run itself or of its smallest plan."""
 
@@ -129,29 +138,42 @@ class _Finder:
         self._reader, self._runs, self._workers, self._progress = reader, runs, workers, progress
         self._done = 0
 
+    def is_likely(self, scenario: Scenario, plan: str) -> bool:
+        """Return whether most continuations from the first turn on fail as recorded."""
+        with self._open(scenario, plan) as (run, results):
+            (first,) = self._continuations(run, "chance", results).points([(1, PROBE_RUNS)])
+        return 2 * first.same > first.runs
+
     def find(self, scenario: Scenario, plan: str) -> CurveFound:
         """Return the curves of a scenario that fails as recorded; `plan` is its file, empty for that of the record."""
-        reader = self._reader
-        run = failed_run(scenario, reader.manifest.seed, reader.checks())
-        found = _refuse_other_failure(reader, run, is_whole=not plan)
-        identity = hashlib.sha256(encode_scenario(scenario)).hexdigest()
-        path = self._runs / f"curve-{reader.path.name}-{identity[:6]}.sqlite"
-        table = path.with_suffix(".csv")
-        refuse_other_file(table, CSV)
         curves: dict[Mode, Rise] = {}
         asked: dict[Mode, Continuations] = {}
-        with ResultsFile(path, f"curve 1 {identity} {found.seed}") as results:
+        with self._open(scenario, plan) as (run, results):
+            for mode in modes_of(scenario):
+                asked[mode] = self._continuations(run, mode, results)
+                curves[mode] = find_rise(asked[mode].points, run.turns, run.times_us[-1])
+            tried, draws = self._judge_draws(run, curves["chance"], results)
+            table = results.path.with_suffix(".csv")
+        repeat = run_command(plan, run.seed) if plan else on_one_line(str(self._reader.verdict().get("repeat", "")))
+        return CurveFound(run, curves, asked, repeat, table, tried, draws)
+
+    @contextmanager
+    def _open(self, scenario: Scenario, plan: str) -> Iterator[tuple[FailedRun, ResultsFile]]:
+        """Run a scenario again that fails as recorded, and open the file of its continuations."""
+        reader = self._reader
+        again = failed_run(scenario, reader.manifest.seed, reader.checks())
+        run = _refuse_other_failure(reader, again, is_whole=not plan)
+        identity = hashlib.sha256(encode_scenario(scenario)).hexdigest()
+        path = self._runs / f"curve-{reader.path.name}-{identity[:6]}.sqlite"
+        refuse_other_file(path.with_suffix(".csv"), CSV)
+        with ResultsFile(path, f"curve 1 {identity} {run.seed}") as results:
             try:
-                for mode in modes_of(scenario):
-                    asked[mode] = Continuations(
-                        found, mode, runner=self._workers, results=results, on_result=partial(self._show, mode)
-                    )
-                    curves[mode] = find_rise(asked[mode].points, found.turns, found.times_us[-1])
-                tried, draws = self._judge_draws(found, curves["chance"], results)
+                yield run, results
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"finished continuations are in {path}; the same command goes on") from None
-        repeat = run_command(plan, found.seed) if plan else on_one_line(str(reader.verdict().get("repeat", "")))
-        return CurveFound(found, curves, asked, repeat, table, tried, draws)
+
+    def _continuations(self, run: FailedRun, mode: Mode, results: ResultsFile) -> Continuations:
+        return Continuations(run, mode, runner=self._workers, results=results, on_result=partial(self._show, mode))
 
     def _judge_draws(
         self, run: FailedRun, rise: Rise, results: ResultsFile
