@@ -4,6 +4,7 @@ import csv
 import json
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from cluster.causality.intervals import wilson_ppm
 from cluster.causality.later_faults import with_later_faults
 from cluster.causality.rise import find_rise
 from cluster.causality.told_draws import sentence_of
+from cluster.cli.commands.campaigns import curve
 from cluster.cli.main import main
 from cluster.scenario.load import load_scenario, with_reseeds
 from cluster.swarm.generator import draw_scenario
@@ -209,3 +211,28 @@ class TestCommand:
         record = judge(load_scenario("calm", ("run.until_height=4",)), runs=tmp_path).directory
         assert main(["curve", str(record)]) == 2
         assert "is a run that passed" in capsys.readouterr().err
+
+
+class TestPlan:
+    @pytest.mark.parametrize(
+        ("is_likely", "is_whole_unavoidable", "expected"),
+        [(False, False, "plan"), (True, False, "whole"), (True, True, "plan")],
+    )
+    def test_a_plan_that_fails_in_most_continuations_gives_way_to_the_run(
+        self, tmp_path, is_likely, is_whole_unavoidable, expected
+    ):
+        """Unless no chance moves the run either: then the smaller plan says as much."""
+        plan, recorded = tmp_path / "plan.toml", load_scenario("calm", ("run.until_height=4",))
+        plan.write_text('name = "plan"\ntitle = "a plan"\n[workload.pulse]\nkind = "heartbeats"\nactors = 1\n')
+
+        class Finder:
+            def is_likely(self, _scenario, _plan):
+                return is_likely
+
+            def find(self, scenario, _plan):
+                name = "plan" if scenario.name == "plan" else "whole"
+                is_unavoidable = name == "whole" and is_whole_unavoidable
+                return SimpleNamespace(name=name, curves={"chance": SimpleNamespace(is_unavoidable=is_unavoidable)})
+
+        found, note = curve._find(Finder(), recorded, plan)
+        assert (found.name, bool(note)) == (expected, expected == "whole")

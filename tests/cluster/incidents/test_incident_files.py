@@ -124,12 +124,16 @@ def test_the_command_sets_then_beside_here(tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {f"{SMALL}-0", f"{SMALL}-planted-0"}
 
 
+def in_soak(*values):
+    return pytest.param(*values, marks=pytest.mark.soak)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "wrong"),
     [
         ("cost-is-never-nought = [0, 1, 2, 3]", "", "planted: the verdict is passed, expected safety"),
-        ('fails = ["agreement", "liveness/finality-regained"]', 'fails = ["oracle"]', "oracle did not fail"),
-        ('then = 100\nhere = "holders"', 'then = 80\nhere = "holders"', "the ratio was 0.8 and is 1 here"),
+        in_soak('fails = ["agreement", "liveness/finality-regained"]', 'fails = ["oracle"]', "oracle did not fail"),
+        in_soak('then = 100\nhere = "holders"', 'then = 80\nhere = "holders"', "the ratio was 0.8 and is 1 here"),
     ],
 )
 def test_a_surviving_fault_and_a_lost_ratio_are_told(tmp_path, capsys, old, new, wrong):
