@@ -177,6 +177,6 @@ def blocks_are_ready_before_their_time(_original: Any) -> Any:
     """A block counts as executed while its execution still takes its time."""
 
     def is_ready(self: Any, digest: bytes) -> bool:
-        return digest == self.engine.finalized_digest or self.engine.executed(digest) is not None
+        return digest == self.layer.finalized_digest or self.layer.executed(digest) is not None
 
     return is_ready
