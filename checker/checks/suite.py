@@ -3,7 +3,7 @@
 Events go to the checks that asked for their type. Each is decoded once, and only if a check asked for it: most events
 of a run are sends and deliveries. Blocks go to every check that compares validators. The first application of a height
 goes, with the state before it, to the checks that need each height once. The checks cover honest replicas only,
-and not those that an upgrade of the application has left behind.
+and not replicas that an upgrade of the application has left behind.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -144,7 +144,7 @@ class Swaps:
 
     Args:
         swaps: The targets with their replacements; a `Gated` replacement is not always in place.
-        notes: Functions replaced by others that do the same and take a note.
+        notes: Replacements of functions that call the original and take a note.
 
     Attributes:
         is_called: Whether a replacement was called, or may have been: nobody can tell who reads a constant.

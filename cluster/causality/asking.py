@@ -54,7 +54,7 @@ class Point(NamedTuple):
         at_us: Its virtual time.
         runs: The continuations.
         same: Those that failed as the run did.
-        others: By signature, those that failed otherwise.
+        others: By signature, the continuations that failed otherwise.
     """
 
     turn: int

@@ -37,7 +37,7 @@ from network.reseeding import ChangedChance, ConsumedDraw
 from validators.execution import BrokenOff, Executed
 
 NEVER: Final = (1 << 62, 0)
-"""A change of chance at a turn that no run reaches: it makes the run one whose turns are noted."""
+"""A change of chance at a turn that no run reaches: a run with such a change notes its turns."""
 
 REPLAYED: Final = ("equal-roots", "memory")
 """The families that need the cold replay."""

@@ -176,7 +176,7 @@ class TestDraws:
 
     @pytest.mark.parametrize("alone_max", [0, 12])
     def test_a_draw_that_does_not_move_the_failure_is_not_named(self, failed, tmp_path, monkeypatch, alone_max):
-        """Nor is one whose link and purpose were drawn again together in vain."""
+        """Nor is a draw whose group moved nothing when the group was drawn again."""
         monkeypatch.setattr(draws, "VALUES", 2)
         monkeypatch.setattr(draws, "ALONE_MAX", alone_max)
         turns = [draw.turn for draw in failed.draws]

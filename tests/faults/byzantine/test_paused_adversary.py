@@ -1,4 +1,4 @@
-"""A Byzantine validator whose machine stands still says nothing; one whose validator halts breaks nothing."""
+"""A Byzantine validator on a paused machine sends nothing; a Byzantine validator that halts breaks no run."""
 
 import pytest
 

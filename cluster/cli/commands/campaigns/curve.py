@@ -69,7 +69,8 @@ def fill_parser(parser: Parser) -> None:
 class CurveFound(NamedTuple):
     """The curves of a run by mode, the continuations they rest on, the command of the run, and the table's path.
 
-    `draws` are those that move the failure alone, of the turns `tried`; where chance does not move it there are none.
+    `draws` are the draws of the turns `tried` of which each moves the failure by itself; an unavoidable failure has no
+    such draw.
     """
 
     run: FailedRun
@@ -215,7 +216,7 @@ def _lines(found: CurveFound, title: str, note: str, *, is_quiet: bool) -> list[
 
 
 def _example(found: CurveFound, mode: Mode, rise: Rise) -> list[str]:
-    """Return the command that runs a continuation which passes: the one that the other draws of the rise saved."""
+    """Return the command of a continuation that passes because the draws of the rise are other draws."""
     if rise.low is None or not found.repeat or mode != "chance":
         return []
     seed = found.asked[mode].example(rise.low.turn, rise.low.runs, fails=False)
