@@ -1,6 +1,7 @@
 """Measure `curve` by the listed bugs: `python -m tests.causality [NAME ...]`.
 
-A row has the turn whose draw set the bug off, the rise that `curve` found, and the seconds it took, shrinking included.
+A row has the turn whose draw set the bug off, the rise that `curve` found, the place of that draw among those that
+`curve` names, and the seconds it took, shrinking included.
 """
 
 import json
@@ -28,6 +29,16 @@ from validators.events import Entered
 COMMAND = [sys.executable, str(PROJECT_ROOT / "run_cluster.py")]
 
 
+class Trigger(NamedTuple):
+    """The turn whose draw set a bug off, and the message that the draw was for: sender, receiver and ordinal.
+
+    A crash has no message.
+    """
+
+    turn: int
+    link: tuple[int, int, int] | None
+
+
 class Noted(NamedTuple):
     """An event with the turn that it is of."""
 
@@ -35,8 +46,8 @@ class Noted(NamedTuple):
     event: Event
 
 
-def trigger_of(case: Case, scenario: Scenario, seed: int) -> int | None:
-    """Run a scenario and return the turn whose draw set its bug off; None where it is not set off."""
+def trigger_of(case: Case, scenario: Scenario, seed: int) -> Trigger | None:
+    """Run a scenario and return the draw that set its bug off; None where it is not set off."""
     import stampede_triggers
 
     events: list[Noted] = []
@@ -50,15 +61,18 @@ def trigger_of(case: Case, scenario: Scenario, seed: int) -> int | None:
 
     stampede_triggers.WHEN_LIT[:] = [lambda: lit.append(turn())]
     cluster.run()
-    return _cause(case, events, lit[0]) if lit else None
+    if not lit or (found := _cause(case, events, lit[0])) is None:
+        return None
+    body = found.event.body
+    link = (found.event.node, body.destination, body.ordinal) if isinstance(body, (Sent, Dropped)) else None
+    return Trigger(found.turn, link)
 
 
-def _cause(case: Case, events: list[Noted], lit: int) -> int | None:
+def _cause(case: Case, events: list[Noted], lit: int) -> Noted | None:
     before = [each for each in events if each.turn <= lit]
     match case.cause:
         case "crashed":
-            crashes = [turn for turn, event in before if isinstance(event.body, Crashed)]
-            return crashes[-1]
+            return [each for each in before if isinstance(each.event.body, Crashed)][-1]
         case "dropped":
             lost = [
                 each
@@ -66,14 +80,14 @@ def _cause(case: Case, events: list[Noted], lit: int) -> int | None:
                 if isinstance(each.event.body, Dropped) and each.event.body.destination == HOLDER
                 if _sent(events, each.event.node, HOLDER, each.event.body.ordinal, case.labels) is not None
             ]
-            return lost[-1].turn
+            return lost[-1]
         case "late":
             views = [each.event.body.view for each in before if _is_of(each.event, Entered, HOLDER)]
             sent = (
                 _send_of(events, each) for each in events if each.turn > lit and _is_of(each.event, Delivered, HOLDER)
             )
             late = (each for each in sent if each and each.event.body.label in case.labels)
-            return next((each.turn for each in late if each.event.body.view == views[-1]), None)
+            return next((each for each in late if each.event.body.view == views[-1]), None)
         case "entered":
             # The holder judges the block of a leader: that leader entered the view at some turn.
             views = [each.event.body.view for each in before if _is_of(each.event, Entered, HOLDER)]
@@ -89,14 +103,13 @@ def _cause(case: Case, events: list[Noted], lit: int) -> int | None:
             return _last_sent(events, before, HOLDER, case.labels)
 
 
-def _last_sent(events: list[Noted], before: list[Noted], node: int, labels: tuple[str, ...]) -> int | None:
+def _last_sent(events: list[Noted], before: list[Noted], node: int, labels: tuple[str, ...]) -> Noted | None:
     got = [
         each
         for each in before
         if _is_of(each.event, Delivered, node) and (not labels or each.event.body.label in labels)
     ]
-    sent = _send_of(events, got[-1])
-    return None if sent is None else sent.turn
+    return _send_of(events, got[-1])
 
 
 def _is_of(event: Event, kind: type, node: int) -> bool:
@@ -133,6 +146,20 @@ def measured(settings: Sequence[str], seed: int, place: Path) -> tuple[dict[str,
     return told, load_scenario(smallest) if smallest else load_scenario(BASE, settings), seconds
 
 
+def _place_among(draws: list[dict[str, Any]], trigger: Trigger | None) -> str:
+    """Return the place of the draw that set a bug off among those that `curve` names, `no` where it is not named."""
+    for place, draw in enumerate(draws, 1):
+        link = trigger and trigger.link
+        is_it = (
+            (draw["subject"], draw["ordinal"]) == (f"{link[0]}->{link[1]}", link[2])
+            if link
+            else draw["purpose"].startswith(("storm", "torn", "restart"))
+        )
+        if is_it:
+            return f"{place} of {len(draws)}"
+    return f"no, of {len(draws)}"
+
+
 def rows(names: list[str]) -> Iterator[str]:
     """Yield a line for each bug, as soon as it is measured."""
     for case in TRIGGERED:
@@ -140,9 +167,12 @@ def rows(names: list[str]) -> Iterator[str]:
             with TemporaryDirectory() as place:
                 found, plan, seconds = measured(case.options, case.seed, Path(place))
                 rise = found.get("curves", {}).get("chance", {}).get("rise")
-                turn = trigger_of(case, plan, case.seed)
+                trigger = trigger_of(case, plan, case.seed)
+            turn = None if trigger is None else trigger.turn
             away = "" if turn is None or not rise else rise[0] - turn
-            yield f"{case.name:<26} trigger {turn!s:>6}  rise {rise!s:>16}  away {away!s:>5}  {seconds:6.0f} s"
+            named = _place_among(found.get("draws", []), trigger)
+            columns = f"trigger {turn!s:>6}  rise {rise!s:>16}  away {away!s:>5}  named {named:>8}  {seconds:6.0f} s"
+            yield f"{case.name:<26} {columns}  {found.get('error', '')}"
     for name in ALWAYS:
         if not names or name in names:
             with TemporaryDirectory() as place:
