@@ -23,13 +23,17 @@ Redraw: TypeAlias = tuple[str, str, int, int]
 
 
 class ConsumedDraw(NamedTuple):
-    """A draw that a run has used: its key, the turn of the kernel, and its 64-bit value."""
+    """A draw that a run has used: its key, the turn of the kernel, and its 64-bit value.
+
+    `due_us` is the virtual time that a draw was made ahead for; None for a draw of its own turn.
+    """
 
     purpose: str
     subject: str
     ordinal: int
     turn: int
     value: int
+    due_us: Micros | None = None
 
 
 @dataclass(slots=True)
@@ -51,12 +55,13 @@ class _Changes:
 class ChangedChance(Chance):
     """The chance of a run in which draws change; its seed is the seed of the present turn."""
 
-    __slots__ = ("_changes", "_origin_us")
+    __slots__ = ("_changes", "_due_us", "_origin_us")
 
-    def __init__(self, seed: int, changes: _Changes, origin_us: Micros = 0) -> None:
+    def __init__(self, seed: int, changes: _Changes, origin_us: Micros = 0, due_us: Micros | None = None) -> None:
         super().__init__(seed)
         self._changes = changes
         self._origin_us = origin_us
+        self._due_us = due_us
 
     @property
     def is_logged(self) -> bool:
@@ -72,7 +77,7 @@ class ChangedChance(Chance):
         """Return the draws of one purpose and subject under the present seed, with the values that were given."""
         changes, names, made = self._changes, (purpose, subject), super().stream(purpose, subject)
         is_plain = names not in changes.given and changes.consumed is None
-        return made if is_plain else _ChangedDraws(made, names, changes)
+        return made if is_plain else _ChangedDraws(made, names, changes, self._due_us)
 
     def note_draws(self) -> list[ConsumedDraw]:
         """Note each draw from now on; return the list that takes the draws. A run that has begun is not noted whole."""
@@ -95,7 +100,7 @@ class ChangedChance(Chance):
         """
         at_us = self._origin_us + at_ms * MILLISECOND_US
         seed = next(seed for since_us, seed in reversed(self._changes.since) if since_us < at_us or since_us < 0)
-        return ChangedChance(seed, self._changes)
+        return ChangedChance(seed, self._changes, due_us=at_us)
 
     def reach(self, turn: int, now_us: Micros) -> int | None:
         """Begin a turn of the kernel; return the seed that all draws have from here on if it is another."""
@@ -112,18 +117,19 @@ class ChangedChance(Chance):
 class _ChangedDraws(Draws):
     """The draws of a stream, some with given values; each is noted when it is used."""
 
-    __slots__ = ("_changes", "_given", "_names")
+    __slots__ = ("_changes", "_due_us", "_given", "_names")
 
-    def __init__(self, made: Draws, names: tuple[str, str], changes: _Changes) -> None:
+    def __init__(self, made: Draws, names: tuple[str, str], changes: _Changes, due_us: Micros | None) -> None:
         super().__init__(made._prefix)  # noqa: SLF001 - the same class
-        self._names, self._changes = names, changes
+        self._names, self._changes, self._due_us = names, changes, due_us
         self._given: Mapping[int, int] = changes.given.get(names, {})
 
     def at(self, ordinal: int) -> int:
         found = self._given.get(ordinal)
         value = super().at(ordinal) if found is None else found
         if self._changes.consumed is not None:
-            self._changes.consumed.append(ConsumedDraw(*self._names, ordinal, self._changes.turn(), value))
+            draw = ConsumedDraw(*self._names, ordinal, self._changes.turn(), value, self._due_us)
+            self._changes.consumed.append(draw)
         return value
 
     def block(self, number: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ The log of a continuation up to its turn has to be that of the run, byte for byt
 import hashlib
 import io
 import time
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -75,7 +76,7 @@ class FailedRun(NamedTuple):
         answer: Why it failed, in words.
         log: Its event log.
         times_us: The virtual time of each turn.
-        draws: Every draw that it used.
+        draws: Every draw that it used, each with the last turn at which a new seed still changes it.
     """
 
     scenario: Scenario
@@ -163,8 +164,16 @@ def failed_run(scenario: Scenario, seed: int, checks: Collection[CheckResult]) -
         return None
     log = bytes(result.log)
     place, answer = _explained(witness, result, log)
-    noted = tuple(turns.times_us), tuple(turns.draws)
-    return FailedRun(scenario, seed, family, title_of(found), place, answer, log, *noted)
+    draws = tuple(_in_its_turn(draw, turns.times_us) for draw in turns.draws)
+    return FailedRun(scenario, seed, family, title_of(found), place, answer, log, tuple(turns.times_us), draws)
+
+
+def _in_its_turn(draw: ConsumedDraw, times_us: list[int]) -> ConsumedDraw:
+    """Return a draw with the last turn at which a new seed still changes it."""
+    if draw.due_us is None:
+        return draw
+    # A draw made ahead keeps the seed of turns in the instant that it is due at.
+    return draw._replace(turn=max(draw.turn, bisect_left(times_us, draw.due_us)))
 
 
 def _explained(witness: ExecutionWitness, result: PipelineResult, log: bytes) -> tuple[str, str]:

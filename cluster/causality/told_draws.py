@@ -31,7 +31,8 @@ def sentence_of(judged: JudgedDraw) -> str:
     counted = f"fails with {judged.fails} of {len(judged.values)} other values"
     if judged.message is None or (link := link_of(judged.draw)) is None:
         draw = judged.draw
-        return f"{draw.purpose} of {draw.subject}, draw {draw.ordinal:,}: {counted}"
+        due = "" if draw.due_us is None else f", made for {draw.due_us / 1_000_000:,.3f} s"
+        return f"{draw.purpose}, {draw.subject}, draw {draw.ordinal:,}{due}: {counted}"
     label, view = judged.message
     where = "" if view is None else f" in view {view:,}"
     message = f"{label} from validator {link[0]} to {link[1]}{where}"

@@ -10,7 +10,7 @@ import pytest
 
 from cluster.campaign.results_db import ResultsFile
 from cluster.campaign.shrink import without_expected
-from cluster.causality import draws, rise
+from cluster.causality import continuations, draws, rise
 from cluster.causality.asking import Continuations, OtherRunError, Point
 from cluster.causality.continuations import failed_run, run_continuation
 from cluster.causality.draws import Counterfactuals, JudgedDraw, OtherValue
@@ -22,7 +22,8 @@ from cluster.cli.commands.campaigns import curve
 from cluster.cli.main import main
 from cluster.scenario.load import load_scenario, with_reseeds
 from cluster.swarm.generator import draw_scenario
-from network.reseeding import ConsumedDraw
+from faults.kinds.restart_storm import RestartStorm
+from network.reseeding import ConsumedDraw, chance_of
 from tests.support.cluster_runs import judge
 
 TURNS = 2_000
@@ -171,8 +172,22 @@ class TestDraws:
         draw = ConsumedDraw("bit rot", "rot/1/log-a/3", 2, 9, 7)
         values = (OtherValue(0, fails=True, delay_us=None), OtherValue(0, fails=False, delay_us=None))
         assert sentence_of(JudgedDraw(draw, None, values[0], values)) == (
-            "bit rot of rot/1/log-a/3, draw 2: fails with 1 of 2 other values"
+            "bit rot, rot/1/log-a/3, draw 2: fails with 1 of 2 other values"
         )
+
+    def test_a_draw_made_ahead_is_of_the_last_turn_that_still_changes_it(self):
+        """A storm draws all its outages at its start; a new seed in the instant of an outage leaves that outage."""
+        consumed = []
+        chance = chance_of(3, consumed=consumed).counted_from(1_000_000)
+        storm = RestartStorm(start_ms=0, stop_ms=4_000, every_ms=(500, 900), down_ms=(100, 300))
+        outages = list(storm.drawn_outages("storm", chance, 4))
+        due = {draw.ordinal: draw.due_us for draw in consumed if draw.subject == "down"}
+        assert due == {cut: 1_000_000 + outage.at_ms * 1_000 for cut, outage in enumerate(outages)}
+
+        times_us = [0, 1_400_000, due[1] - 1, due[1], due[1], due[1] + 1]
+        (draw,) = (each for each in consumed if (each.subject, each.ordinal) == ("down", 1))
+        assert continuations._in_its_turn(draw, times_us).turn == 3
+        assert continuations._in_its_turn(draw._replace(due_us=None, turn=1), times_us).turn == 1
 
     @pytest.mark.parametrize("alone_max", [0, 12])
     def test_a_draw_that_does_not_move_the_failure_is_not_named(self, failed, tmp_path, monkeypatch, alone_max):
