@@ -1,7 +1,8 @@
 """The turn at which a failure became likely: the largest rise of its share over the turns of a run.
 
 Probes over the whole run come first, with few continuations each. The interval with the largest rise is halved down to
-one turn. Then many continuations at both ends of it bound both shares.
+one turn. Where few continuations leave open which half rises more, there are more of them. Then many continuations at
+both ends of the turn bound both shares.
 """
 
 from collections.abc import Callable
@@ -19,6 +20,9 @@ END_RUNS: Final = 36
 
 GENESIS_RUNS: Final = 40
 """The continuations from the first turn on after which a failure is called unavoidable, if all fail alike."""
+
+CLEAR: Final = Fraction(3, 8)
+"""The difference of two rises from which on few continuations tell which is larger."""
 
 BAKED_IN_PPM: Final = 900_000
 """The lower bound from which on a failure counts as decided."""
@@ -69,12 +73,20 @@ def find_rise(points: Callable[[Ask], list[Point]], turns: int, end_us: int) -> 
     low, high = max(pairwise(by_turn), key=lambda pair: _share(pair[1]) - _share(pair[0]))
     while high.turn - low.turn > 1:
         (middle,) = points([((low.turn + high.turn) // 2, PROBE_RUNS)])
+        if abs(_more_on_the_left(low, middle, high)) < CLEAR:
+            unsure = [point.turn for point in (low, middle, high) if point.turn <= turns]
+            found |= {point.turn: point for point in points([(turn, END_RUNS) for turn in unsure])}
+            low, middle, high = found[low.turn], found[middle.turn], found[high.turn]
         found[middle.turn] = middle
-        is_left = _share(middle) - _share(low) >= _share(high) - _share(middle)
-        low, high = (low, middle) if is_left else (middle, high)
+        low, high = (low, middle) if _more_on_the_left(low, middle, high) >= 0 else (middle, high)
     ends = [turn for turn in (low.turn, high.turn) if turn <= turns]
     found |= {point.turn: point for point in points([(turn, END_RUNS) for turn in ends])}
     return Rise([found[turn] for turn in sorted(found)], found[low.turn], found[high.turn])
+
+
+def _more_on_the_left(low: Point, middle: Point, high: Point) -> Fraction:
+    """Return by how much more a share rises up to the middle than after it."""
+    return 2 * _share(middle) - _share(low) - _share(high)
 
 
 def _share(point: Point) -> Fraction:

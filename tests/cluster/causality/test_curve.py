@@ -70,6 +70,18 @@ class TestRise:
         assert find_rise(points, TURNS, TURNS).is_unavoidable
         assert asked == [(1, 8), (1, 40)]
 
+    def test_a_point_that_few_continuations_get_wrong_is_asked_again(self):
+        """From turn 1,500 on 6 of 8 fail, and before it one does; of the first 8 at turn 1,582 three fail."""
+
+        def points(ask):
+            found = ((turn, runs, 3 if (turn, runs) == (1_582, 8) else _share_of(turn, runs)) for turn, runs in ask)
+            return [Point(turn, turn, runs, same, {}) for turn, runs, same in found]
+
+        def _share_of(turn, runs):
+            return runs // 8 if turn < 1_500 else 3 * runs // 4
+
+        assert find_rise(points, TURNS, TURNS).high.turn == 1_500
+
 
 class HereRunner:
     """Runs tasks in this process, and counts them."""
