@@ -9,7 +9,7 @@ import pytest
 from checker.record.request_process import ProcessGoneError
 from checker.record.root import PROJECT_ROOT
 from cluster.runtime.cluster import Cluster
-from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
+from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario, with_reseeds
 from cluster.verdict.determinism import (
     REPEAT_SHUFFLE,
     STOCK_SHUFFLE,
@@ -96,16 +96,33 @@ def test_what_validators_share_does_not_show(turbulent, reference):
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_python_versions_give_one_digest(version, turbulent, reference):
     """Each version for which `make test` found an interpreter; an absent one is named."""
+    log = repeat_in_fresh_process(turbulent, 3, hash_seed=9, shuffle=STOCK_SHUFFLE, python=python_of(version))
+
+    assert digest_of(log) == digest_of(reference), compare_logs(reference, log).summary
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_python_versions_give_one_continuation(version, turbulent, reference):
+    """With other chance from turn 500 on, in the middle of the partition."""
+    changed = encode_scenario(with_reseeds(decode_scenario(turbulent, "turbulent"), [(500, 7)]))
+    here = bytes(Cluster(decode_scenario(changed, "changed"), 3).run().trace.log)
+    log = repeat_in_fresh_process(changed, 3, hash_seed=9, shuffle=STOCK_SHUFFLE, python=python_of(version))
+
+    assert digest_of(log) == digest_of(here), compare_logs(here, log).summary
+    assert here[:10_000] == reference[:10_000]
+    assert here != reference
+
+
+def python_of(version):
+    """Return the interpreter of a Python version; skip where there is none."""
     python = PROJECT_ROOT / f".venv-{version}" / "bin" / "python"
     ours = PROJECT_ROOT / ".venv" / "bin" / "python"
     if not python.exists() and version_of(ours) == version:
         python = ours
     if not python.exists():
         pytest.skip(f"Python {version} is not on this machine")
-
-    log = repeat_in_fresh_process(turbulent, 3, hash_seed=9, shuffle=STOCK_SHUFFLE, python=str(python))
-
-    assert digest_of(log) == digest_of(reference), compare_logs(reference, log).summary
+    return str(python)
 
 
 def version_of(python):
