@@ -16,7 +16,7 @@ def draw_lines(judged: Sequence[JudgedDraw], first: int, last: int) -> Iterator[
     """Yield the draws of these turns that move a failure, the strongest first."""
     turns = f"turn {last:,}" if first == last else f"turns {first:,} to {last:,}"
     if not judged:
-        yield f"  no single draw of {turns} moves the failure: several do together"
+        yield f"  no single draw of {turns} moves the failure by itself"
         return
     yield f"  the draws of {turns} that move the failure, each with {len(judged[0].values)} other values:"
     for each in judged[:SHOWN]:
@@ -39,7 +39,9 @@ def sentence_of(judged: JudgedDraw) -> str:
     if judged.draw.purpose.startswith(LATENCY):
         return f"delay of {message} was {_milliseconds(judged.had)}: {_by_delay(values) or counted}"
     fate = "was lost" if judged.had.delay_us is None else f"took {_milliseconds(judged.had)}"
-    return f"{judged.draw.purpose} of {message}, which {fate}: {_by_loss(values) or counted}"
+    kind, _, fault = judged.draw.purpose.partition(" ")
+    by = f" by fault {fault}" if fault else ""
+    return f"{kind} of {message}{by}, which {fate}: {_by_loss(values) or counted}"
 
 
 def _milliseconds(value: OtherValue) -> str:

@@ -162,6 +162,12 @@ class TestDraws:
                 f"loss of {NOTARIZE}, which took 30.000 ms: {ALWAYS} arrives, and never where it is lost",
             ),
             (
+                "duplicate rain",
+                (True, 12_000),
+                [(True, 12_000), (False, 12_000)],
+                f"duplicate of {NOTARIZE} by fault rain, which took 12.000 ms: fails with 1 of 2 other values",
+            ),
+            (
                 "latency",
                 (True, 12_000),
                 [(True, 9_000), (False, 30_500), (True, 22_000)],
