@@ -1,7 +1,8 @@
 """Measure `curve` by the listed bugs: `python -m tests.causality [NAME ...]`.
 
 A row has the turn whose draw set the bug off, the rise that `curve` found, the place of that draw among those that
-`curve` names, and the seconds it took, shrinking included.
+`curve` names, and the seconds it took, shrinking included. Where each of several messages would have avoided the bug,
+the turn is the one nearest to the rise.
 """
 
 import json
@@ -46,8 +47,8 @@ class Noted(NamedTuple):
     event: Event
 
 
-def trigger_of(case: Case, scenario: Scenario, seed: int) -> Trigger | None:
-    """Run a scenario and return the draw that set its bug off; None where it is not set off."""
+def triggers_of(case: Case, scenario: Scenario, seed: int) -> list[Trigger]:
+    """Run a scenario and return the draws that set its bug off, each of which alone could have avoided it."""
     import stampede_triggers
 
     events: list[Noted] = []
@@ -61,18 +62,20 @@ def trigger_of(case: Case, scenario: Scenario, seed: int) -> Trigger | None:
 
     stampede_triggers.WHEN_LIT[:] = [lambda: lit.append(turn())]
     cluster.run()
-    if not lit or (found := _cause(case, events, lit[0])) is None:
-        return None
+    return [_trigger(each) for each in _causes(case, events, lit[0]) if each] if lit else []
+
+
+def _trigger(found: Noted) -> Trigger:
     body = found.event.body
     link = (found.event.node, body.destination, body.ordinal) if isinstance(body, (Sent, Dropped)) else None
     return Trigger(found.turn, link)
 
 
-def _cause(case: Case, events: list[Noted], lit: int) -> Noted | None:
+def _causes(case: Case, events: list[Noted], lit: int) -> list[Noted | None]:
     before = [each for each in events if each.turn <= lit]
     match case.cause:
         case "crashed":
-            return [each for each in before if isinstance(each.event.body, Crashed)][-1]
+            return [each for each in before if isinstance(each.event.body, Crashed)][-1:]
         case "dropped":
             lost = [
                 each
@@ -80,14 +83,15 @@ def _cause(case: Case, events: list[Noted], lit: int) -> Noted | None:
                 if isinstance(each.event.body, Dropped) and each.event.body.destination == HOLDER
                 if _sent(events, each.event.node, HOLDER, each.event.body.ordinal, case.labels) is not None
             ]
-            return lost[-1]
+            return lost[-1:]
         case "late":
             views = [each.event.body.view for each in before if _is_of(each.event, Entered, HOLDER)]
             sent = (
                 _send_of(events, each) for each in events if each.turn > lit and _is_of(each.event, Delivered, HOLDER)
             )
-            late = (each for each in sent if each and each.event.body.label in case.labels)
-            return next((each for each in late if each.event.body.view == views[-1]), None)
+            late = (each for each in sent if each and each.turn <= lit and each.event.body.label in case.labels)
+            # Any of the messages under way would have been enough.
+            return [each for each in late if each.event.body.view == views[-1]]
         case "entered":
             # The holder judges the block of a leader: that leader entered the view at some turn.
             views = [each.event.body.view for each in before if _is_of(each.event, Entered, HOLDER)]
@@ -98,9 +102,9 @@ def _cause(case: Case, events: list[Noted], lit: int) -> Noted | None:
                 if each.event.node == each.event.body.leader
             ]
             got = [each for each in before if each.turn <= entered[0]]
-            return _last_sent(events, got, views[-1] % 4, ("Notarize", "Notarization"))
+            return [_last_sent(events, got, views[-1] % 4, ("Notarize", "Notarization"))]
         case "delivered":
-            return _last_sent(events, before, HOLDER, case.labels)
+            return [_last_sent(events, before, HOLDER, case.labels)]
 
 
 def _last_sent(events: list[Noted], before: list[Noted], node: int, labels: tuple[str, ...]) -> Noted | None:
@@ -146,16 +150,12 @@ def measured(settings: Sequence[str], seed: int, place: Path) -> tuple[dict[str,
     return told, load_scenario(smallest) if smallest else load_scenario(BASE, settings), seconds
 
 
-def _place_among(draws: list[dict[str, Any]], trigger: Trigger | None) -> str:
-    """Return the place of the draw that set a bug off among those that `curve` names, `no` where it is not named."""
+def _place_among(draws: list[dict[str, Any]], triggers: list[Trigger]) -> str:
+    """Return the place of a draw that set a bug off among those that `curve` names, `no` where none is named."""
+    links = [(f"{link[0]}->{link[1]}", link[2]) for _, link in triggers if link]
     for place, draw in enumerate(draws, 1):
-        link = trigger and trigger.link
-        is_it = (
-            (draw["subject"], draw["ordinal"]) == (f"{link[0]}->{link[1]}", link[2])
-            if link
-            else draw["purpose"].startswith(("storm", "torn", "restart"))
-        )
-        if is_it:
+        is_of_fault = draw["purpose"].startswith(("restart-storm", "torn"))
+        if (draw["subject"], draw["ordinal"]) in links if links else is_of_fault:
             return f"{place} of {len(draws)}"
     return f"no, of {len(draws)}"
 
@@ -167,10 +167,11 @@ def rows(names: list[str]) -> Iterator[str]:
             with TemporaryDirectory() as place:
                 found, plan, seconds = measured(case.options, case.seed, Path(place))
                 rise = found.get("curves", {}).get("chance", {}).get("rise")
-                trigger = trigger_of(case, plan, case.seed)
-            turn = None if trigger is None else trigger.turn
-            away = "" if turn is None or not rise else rise[0] - turn
-            named = _place_among(found.get("draws", []), trigger)
+                triggers = triggers_of(case, plan, case.seed)
+            turns = [turn for turn, _ in triggers]
+            turn = min(turns, key=lambda turn: abs(turn - rise[0]), default=None) if rise else None
+            away = "" if turn is None else rise[0] - turn
+            named = _place_among(found.get("draws", []), triggers)
             columns = f"trigger {turn!s:>6}  rise {rise!s:>16}  away {away!s:>5}  named {named:>8}  {seconds:6.0f} s"
             yield f"{case.name:<26} {columns}  {found.get('error', '')}"
     for name in ALWAYS:

@@ -19,7 +19,8 @@ HOLDER: Final = 2
 
 Cause: TypeAlias = Literal["dropped", "delivered", "late", "crashed", "entered"]
 """The event that decides: a block to the holder is dropped; the message that the holder got last was sent; the message
-that the holder lacked was sent; the holder crashed; the message was sent after which a validator entered the view."""
+that the holder lacked was sent, one of several if any would do; the holder crashed; the message was sent after which a
+validator entered the view."""
 
 
 class Case(NamedTuple):
