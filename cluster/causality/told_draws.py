@@ -1,6 +1,6 @@
 """The draws behind a rise in sentences and as plain data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -10,6 +10,13 @@ SHOWN: Final = 5
 """The most draws that are listed."""
 
 LATENCY: Final = "latency"
+
+HAPPENINGS: Final[Mapping[str, str]] = {
+    "corrupt": "is damaged",
+    "duplicate": "comes twice",
+    "reorder": "is held back",
+}
+"""By the kind of a draw, the fate of a message for which the draw is below a bound."""
 
 
 def draw_lines(judged: Sequence[JudgedDraw], first: int, last: int) -> Iterator[str]:
@@ -41,7 +48,7 @@ def sentence_of(judged: JudgedDraw) -> str:
     fate = "was lost" if judged.had.delay_us is None else f"took {_milliseconds(judged.had)}"
     kind, _, fault = judged.draw.purpose.partition(" ")
     by = f" by fault {fault}" if fault else ""
-    return f"{kind} of {message}{by}, which {fate}: {_by_loss(values) or counted}"
+    return f"{kind} of {message}{by}, which {fate}: {_by_loss(values) or _by_happening(kind, values) or counted}"
 
 
 def _milliseconds(value: OtherValue) -> str:
@@ -68,6 +75,17 @@ def _by_loss(values: Sequence[OtherValue]) -> str:
     if (lost, came) == ({False}, {True}):
         return "it always fails where this message arrives, and never where it is lost"
     return ""
+
+
+def _by_happening(kind: str, values: Sequence[OtherValue]) -> str:
+    """Return whether a fate that some values of a draw have makes the run fail; nothing where it does not decide."""
+    fails = [value.word for value in values if value.fails]
+    passes = [value.word for value in values if not value.fails]
+    if kind not in HAPPENINGS or not fails or not passes:
+        return ""
+    if max(fails) < min(passes):
+        return f"it always fails where this message {HAPPENINGS[kind]}, and never otherwise"
+    return f"it never fails where this message {HAPPENINGS[kind]}" if max(passes) < min(fails) else ""
 
 
 def draws_as_json(judged: Sequence[JudgedDraw]) -> list[dict[str, object]]:

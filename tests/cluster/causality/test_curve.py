@@ -162,10 +162,22 @@ class TestDraws:
                 f"loss of {NOTARIZE}, which took 30.000 ms: {ALWAYS} arrives, and never where it is lost",
             ),
             (
-                "duplicate rain",
+                "duplicate dew",
                 (True, 12_000),
                 [(True, 12_000), (False, 12_000)],
-                f"duplicate of {NOTARIZE} by fault rain, which took 12.000 ms: fails with 1 of 2 other values",
+                f"duplicate of {NOTARIZE} by fault dew, which took 12.000 ms: {ALWAYS} comes twice, and never otherwise",
+            ),
+            (
+                "flip rain",
+                (True, 12_000),
+                [(True, 12_000), (False, 12_000)],
+                f"flip of {NOTARIZE} by fault rain, which took 12.000 ms: fails with 1 of 2 other values",
+            ),
+            (
+                "corrupt rain",
+                (True, 12_000),
+                [(False, 12_000), (True, 12_000)],
+                f"corrupt of {NOTARIZE} by fault rain, which took 12.000 ms: fails with 1 of 2 other values",
             ),
             (
                 "latency",
@@ -183,7 +195,7 @@ class TestDraws:
     )
     def test_a_draw_is_named_with_the_message_that_it_was_for(self, purpose, had, others, expected):
         draw = ConsumedDraw(purpose, "2->3", 55, 1_398, 7)
-        values = [OtherValue(0, *value) for value in (had, *others)]
+        values = [OtherValue(word, *value) for word, value in enumerate((had, *others))]
         assert sentence_of(JudgedDraw(draw, ("Notarize", 41), values[0], tuple(values[1:]))) == expected
 
     def test_a_draw_of_no_message_is_named_by_its_key(self):
