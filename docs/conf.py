@@ -3,7 +3,10 @@
 from typing import Any
 
 PAGES = {
-    "Begin": ("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
+    "Begin": (
+        *("tutorial", "scenarios", "scenarios-by-policy", "scenarios-by-engine", "page", "live", "explain"),
+        "causality",
+    ),
     "How to": (
         *("campaigns", "studies", "incidents", "tools", "exports", "replicas", "application", "upgrade", "fixtures"),
         "extend/README",

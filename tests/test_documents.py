@@ -20,6 +20,7 @@ WORD = re.compile(r"\S*\w\S*")
 
 RESULTS_OF_CAMPAIGNS = ("mutants.md", "mutation-scan.md", "scenarios-by-engine.md")
 GENERATED = (
+    "causality.md",
     "findings.md",
     "reference.md",
     "events.md",

@@ -51,7 +51,7 @@ SPOT = "spot.toml"
 
 RECORD_LINES = (
     *("replay", "explain", "show", "diff", "export", "export of tables", "export of a log", "prove", "verify"),
-    *("shrink", "fixtures of a run"),
+    *("shrink", "curve", "fixtures of a run"),
 )
 BESIDE_A_RECORD = re.compile(
     r"(spot\.toml|record|other)(/report\.html|-shrunk\.toml)|diff-[^/]*\.html|index\.html|tmp/stampede-[0-9]+"

@@ -163,9 +163,9 @@ class TestDraws:
             ),
             (
                 "duplicate dew",
-                (True, 12_000),
+                (True, 9_000),
                 [(True, 12_000), (False, 12_000)],
-                f"duplicate of {NOTARIZE} by fault dew, which took 12.000 ms: {ALWAYS} comes twice, and never otherwise",
+                f"duplicate of {NOTARIZE} by fault dew, which took 9.000 ms: {ALWAYS} comes twice, and never otherwise",
             ),
             (
                 "flip rain",
