@@ -2,16 +2,17 @@
 
 Thinning happens here, in one place, and is said in words. Marks are of at most `MARKS_MAX` events: what is rare
 (faults, crashes, reorganizations, damage, refusals) stays, and of views, votes, certificates and blocks every k-th
-view. Of messages every k-th stays, and all that were lost. Behind both lies a density of all events.
+view. Of messages every k-th stays, and all that were lost or are marked. Behind both lies a density of all events.
 """
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from faults.events import ClockSet, Crashed, FaultEdge, Healed, ObserverSwitchedOff, Restarted, Tampered
 from network.events import Delivered, Dropped, Event, EventRouter, Handlers, HeldBack, Lost, Reseeded, Sent
-from report.page.rows import NO_BLOCK, NO_TIME, Columns, Timeline
+from report.page.rows import HELD, LOST, MARKED, MESSAGE_KINDS, NO_BLOCK, NO_TIME, Columns, Timeline
 from validators.events import (
     BlockExecuted,
     BlockFinalized,
@@ -48,8 +49,8 @@ SUPERVISOR: Final = 255
 UNKNOWN: Final = -1
 """Stands for a view or height that an event does not name."""
 
-LOST: Final = 1
-HELD: Final = 2
+Link: TypeAlias = tuple[int, int, int]
+"""The sender, the receiver and the ordinal of a message."""
 
 ROUTINE: Final = ("enter", "vote", "certificate", "executed", "finalized")
 """Kinds of events that every view has."""
@@ -110,14 +111,23 @@ class Collector:
         sent: The number of messages in the log.
         blocks: The number of each executed block by its digest.
         view_word: The engine's word for a view.
+        marked: By its link, a sentence about each message that is marked.
 
     Attributes:
         windows: When each fault was at work, by its name; whole once `log` was asked.
     """
 
     def __init__(
-        self, replicas: int, end_us: int, sent: int, blocks: Mapping[bytes, int], *, view_word: str = "view"
+        self,
+        replicas: int,
+        end_us: int,
+        sent: int,
+        blocks: Mapping[bytes, int],
+        *,
+        view_word: str = "view",
+        marked: Mapping[Link, str] = MappingProxyType({}),
     ) -> None:
+        self._marked = marked
         self._view_word = view_word
         self._replicas = replicas
         self._end_us = max(end_us, 1)
@@ -135,8 +145,7 @@ class Collector:
             name: array(code) for name, code in (("at", "d"), ("arrives", "d"), ("from", "B"), ("to", "B"))
         }
         self._messages |= {"label": array("I"), "fate": array("B")}
-        self._way: dict[tuple[int, int, int], int] = {}
-        self._labels: dict[tuple[int, int, int], str] = {}
+        self._way: dict[Link, int] = {}
         self._density = array("I", bytes(4 * replicas * DENSITY_COLUMNS))
         self._down: dict[int, int] = {}
         self._lives: list[tuple[int, int, int]] = []
@@ -145,8 +154,9 @@ class Collector:
         self.handlers: Final[Handlers] = {
             **dict.fromkeys(READERS, self._mark),
             **dict.fromkeys(MACHINES, self._mark_machine),
-            Sent: self._send,
-            Delivered: self._deliver,
+            # A run has a hundred thousand messages, and most pages mark none.
+            Sent: self._send_or_mark if marked else self._send,
+            Delivered: self._deliver_and_tell if marked else self._deliver,
             Dropped: self._drop,
             Lost: self._lose,
             HeldBack: self._hold,
@@ -215,6 +225,17 @@ class Collector:
             self._way[event.node, body.destination, body.ordinal] = len(self._messages["at"])
             self._note(event.at_us, event.node, body.destination, body.label)
 
+    def _send_or_mark(self, event: Event, body: Sent) -> None:
+        link = event.node, body.destination, body.ordinal
+        told = self._marked.get(link)
+        if told is None:
+            self._send(event, body)
+            return
+        self._sent += 1
+        self._way[link] = len(self._messages["at"])
+        self._note(event.at_us, event.node, body.destination, told, fate=MARKED)
+        self._add(event, event.node, Place(words=f"marked message: {told}"))
+
     def _note(self, at_us: int, source: int, destination: int, label: str, *, fate: int = 0) -> None:
         messages = self._messages
         messages["at"].append(at_us)
@@ -229,23 +250,41 @@ class Collector:
         if index is not None:
             self._messages["arrives"][index] = event.at_us
 
+    def _deliver_and_tell(self, event: Event, body: Delivered) -> None:
+        self._deliver(event, body)
+        self._tell(event, (body.source, event.node, body.ordinal), "")
+
     def _drop(self, event: Event, body: Dropped) -> None:
-        self._end(event.at_us, (event.node, body.destination, body.ordinal), f"{body.reason} {body.condition}".strip())
+        self._end(event, (event.node, body.destination, body.ordinal), f"{body.reason} {body.condition}".strip())
 
     def _lose(self, event: Event, body: Lost) -> None:
-        self._end(event.at_us, (body.source, event.node, body.ordinal), f"lost {body.condition}".strip())
+        self._end(event, (body.source, event.node, body.ordinal), f"lost {body.condition}".strip())
 
-    def _end(self, at_us: int, link: tuple[int, int, int], why: str) -> None:
+    def _end(self, event: Event, link: Link, why: str) -> None:
         index = self._way.pop(link, None)
         if index is not None:
-            self._messages["fate"][index] = LOST
+            self._meet(index, LOST)
         elif len(self._messages["at"]) < 2 * MESSAGES_MAX:
-            self._note(at_us, link[0], link[1], why, fate=LOST)
+            self._note(event.at_us, link[0], link[1], why, fate=LOST)
+        self._tell(event, link, why)
 
     def _hold(self, event: Event, body: HeldBack) -> None:
-        index = self._way.get((event.node, body.destination, body.ordinal))
+        link = event.node, body.destination, body.ordinal
+        index = self._way.get(link)
         if index is not None:
-            self._messages["fate"][index] = HELD
+            self._meet(index, HELD)
+        self._tell(event, link, body.condition)
+
+    def _meet(self, index: int, fate: int) -> None:
+        """Note the fate of a message, which stays marked."""
+        fates = self._messages["fate"]
+        fates[index] = fates[index] & MARKED | fate
+
+    def _tell(self, event: Event, link: Link, why: str) -> None:
+        """Mark the event at which a marked message arrives, is lost or is held back."""
+        if link in self._marked:
+            words = f"marked message from {link[0]} to {link[1]}"
+            self._add(event, event.node, Place(words=f"{words}: {why}" if why else words))
 
 
 def read_log(events: Iterable[Event], collector: Collector, *others: Handlers) -> Timeline:
@@ -259,6 +298,7 @@ def read_log(events: Iterable[Event], collector: Collector, *others: Handlers) -
 def _thinned(marks: "dict[str, array[Any]]", kinds: tuple[str, ...], view_word: str) -> Columns:
     """Return the marks, of the routine ones those of every k-th view, so that at most MARKS_MAX stay."""
     routine = {number for number, kind in enumerate(kinds) if kind in ROUTINE}
+    of_messages = {number for number, kind in enumerate(kinds) if kind in MESSAGE_KINDS}
     count = len(marks["at"])
     rare = sum(kind not in routine for kind in marks["kind"])
     room = max(MARKS_MAX - rare, MARKS_MAX // 10)
@@ -273,7 +313,7 @@ def _thinned(marks: "dict[str, array[Any]]", kinds: tuple[str, ...], view_word: 
             is_kept = view % stride == 0
         else:
             seen += 1
-            is_kept = seen % rare_stride == 0
+            is_kept = kind in of_messages or seen % rare_stride == 0
         if is_kept:
             kept.append(index)
     thinned = {name: array(values.typecode, (values[index] for index in kept)) for name, values in marks.items()}

@@ -18,7 +18,7 @@ from checker.record.run_directory import (
 )
 from checker.results import CheckResult
 from cluster.live.interruptions import TimesApart
-from cluster.page.events import Collector, read_log
+from cluster.page.events import Collector, Link, read_log
 from cluster.page.explained import finding_of, finding_of_checks
 from cluster.page.matrix import ExecutionMarks, HeightFacts, Who, make_matrix
 from cluster.page.storm import make_storm
@@ -47,6 +47,7 @@ def gather(
     *,
     explanation: tuple[Explanation, str] | None = None,
     commands: Mapping[str, str] = MappingProxyType({}),
+    marked: Mapping[Link, str] = MappingProxyType({}),
 ) -> RunRows:
     """Return the rows of a run.
 
@@ -57,6 +58,7 @@ def gather(
         checks: The results of its checks.
         explanation: Why it went wrong, where that was asked, with its headline.
         commands: What to type to know more of a run that went wrong, by what it does.
+        marked: By its link, a sentence about each message that is marked.
 
     Raises:
         DamagedRecordError: A file of the directory cannot be read.
@@ -66,18 +68,18 @@ def gather(
     headers = [header for _, _, header, _ in chain]
     summaries = _summaries(directory, len(headers))
     blocks = Blocks(record for _, record in read_branches(directory))
-    executions, arcs, collector = ExecutionMarks(), ReorgArcs(blocks.numbers), _collector(document, scenario, blocks)
+    executions, arcs = ExecutionMarks(), ReorgArcs(blocks.numbers)
+    collector = _collector(document, scenario, blocks, marked)
     timeline = _timeline(directory, scenario, collector, executions.handlers, arcs.handlers)
     pairs, who = [(digest, root) for digest, root, _, _ in chain], _replicas(document, scenario)
     facts = _facts([(header.proposer, count) for *_, header, count in chain], summaries)
-    roots = read_roots(directory)
     return RunRows(
         title=scenario.title,
         scenario=scenario.name,
         seed=int(document.get("seed", 0)),
         verdict=make_verdict(document, checks, scenario, commands=commands if is_explicable(checks) else {}),
         faults=make_faults(document, scenario, collector.windows),
-        matrix=make_matrix(pairs, roots, executions, replicas=who, checks=checks, facts=facts),
+        matrix=make_matrix(pairs, read_roots(directory), executions, replicas=who, checks=checks, facts=facts),
         finding=_finding(checks, scenario, explanation),
         timeline=timeline,
         tree=make_tree(blocks, [digest for digest, _ in pairs], arcs.arcs()),
@@ -102,12 +104,14 @@ def _timeline(directory: Path, scenario: Scenario, collector: Collector, *others
     return timeline._replace(apart=apart.times(timeline.end_us))
 
 
-def _collector(document: Mapping[str, Any], scenario: Scenario, blocks: Blocks) -> Collector:
+def _collector(
+    document: Mapping[str, Any], scenario: Scenario, blocks: Blocks, marked: Mapping[Link, str]
+) -> Collector:
     figures = document.get("figures")
     figures = figures if isinstance(figures, dict) else {}
     end_us, sent = int(figures.get("virtual_us", 1)), int(figures.get("messages_sent", 0))
     word = ENGINES[scenario.consensus.engine].view_word
-    return Collector(scenario.replicas, end_us, sent, blocks.numbers, view_word=word)
+    return Collector(scenario.replicas, end_us, sent, blocks.numbers, view_word=word, marked=marked)
 
 
 def _summaries(directory: Path, blocks: int) -> list[BlockSummary]:

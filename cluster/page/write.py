@@ -6,6 +6,7 @@ print their verdict before they come here.
 
 import shlex
 import sys
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from cluster.page.gather import gather
 from cluster.scenario.model import Scenario
 from network.interrupts import came_of_interrupt
 from network.plugin_errors import describe_error
-from report.page.rows import Columns, RunRows
+from report.page.rows import MARKED, MESSAGE_KINDS, Columns, RunRows, Timeline
 
 PAGE: Final = OwnFile(
     b'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
@@ -98,16 +99,26 @@ def bounded_page(runs: Sequence[RunRows], **others: Any) -> bytes:  # noqa: ANN4
 
     page = run_page(runs, **others)
     if len(page) > PAGE_BYTES_MAX:
-        lines = [run.timeline for run in runs]
-        lines = [line._replace(messages=_emptied(line.messages)) for line in lines]
+        lines = [run.timeline._replace(messages=_marked_messages(run.timeline)) for run in runs]
         runs = [run._replace(timeline=line) for run, line in zip(runs, lines, strict=True)]
         page = run_page(runs, **others)
     if len(page) > PAGE_BYTES_MAX:
-        lines = [run.timeline._replace(marks=_emptied(run.timeline.marks)) for run in runs]
+        lines = [run.timeline._replace(marks=_marked_events(run.timeline)) for run in runs]
         runs = [run._replace(timeline=line) for run, line in zip(runs, lines, strict=True)]
         page = run_page(runs, **others)
     return page
 
 
-def _emptied(columns: Columns) -> Columns:
-    return Columns({name: values[:0] for name, values in columns.arrays.items()}, TOO_LONG)
+def _marked_messages(line: Timeline) -> Columns:
+    fates = line.messages.arrays["fate"]
+    return _left(line.messages, [place for place, fate in enumerate(fates) if int(fate) & MARKED])
+
+
+def _marked_events(line: Timeline) -> Columns:
+    kinds = line.marks.arrays["kind"]
+    return _left(line.marks, [place for place, kind in enumerate(kinds) if line.kinds[int(kind)] in MESSAGE_KINDS])
+
+
+def _left(columns: Columns, places: Sequence[int]) -> Columns:
+    arrays = {name: array(values.typecode, [values[at] for at in places]) for name, values in columns.arrays.items()}
+    return Columns(arrays, TOO_LONG)

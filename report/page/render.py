@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from report.page.campaign_rows import CampaignRows, IndexRow
 from report.page.pack import pack
-from report.page.rows import RunDifference, RunRows
+from report.page.rows import CurveRows, RunDifference, RunRows
 from report.page.study_rows import SpreadRow, StudyRows, describe_spread
 from report.words import result_of
 
@@ -39,6 +39,7 @@ SCRIPTS: Final = (
     "paint.js",
     "matrix.js",
     "overview.js",
+    "curve.js",
     "replicas.js",
     "tree.js",
     "storm.js",
@@ -158,6 +159,7 @@ def _packed(run: RunRows) -> Markup:
         "arcs": tree.arcs,
         "treeRows": tree.rows,
         "budgets": storm.budgets if storm else None,
+        "curve": run.curve and _drawn_curve(run.curve),
         "waits": list(storm.waits) if storm else [],
         "waitUnit": storm.wait_unit if storm else "",
     }
@@ -174,6 +176,13 @@ def _packed(run: RunRows) -> Markup:
         arrays |= {f"storm_{name}": values for name, values in storm.columns.arrays.items()}
         arrays |= {f"wait_{index}": values for index, values in enumerate(storm.waits.values())}
     return Markup(pack(json.loads(json.dumps(head)), arrays))  # noqa: S704 - base64 has no letter that HTML reads
+
+
+def _drawn_curve(curve: CurveRows) -> dict[str, object]:
+    """Return what the page draws of the curves: the strips that have points, and the moments of draws."""
+    drawn = [strip for strip in curve.strips if strip.points]
+    strips = [[strip.title, strip.rise, [point[1:] for point in strip.points]] for strip in drawn]
+    return {"strips": strips, "moments": curve.moments, "window": curve.window}
 
 
 def _packed_plots(rows: StudyRows) -> Markup:

@@ -14,6 +14,14 @@ NO_WAIT: Final = -1
 NO_BLOCK: Final = 0xFFFFFFFF
 """The block number of an event without a block."""
 
+LOST: Final = 1
+HELD: Final = 2
+MARKED: Final = 4
+"""The fate of a message: lost, held back, or neither; `MARKED` is a bit of its own beside them."""
+
+MESSAGE_KINDS: Final = ("send", "deliver", "drop", "lost", "hold")
+"""Kinds of events of messages; of marked messages alone the list of events has them."""
+
 
 class Promise(NamedTuple):
     """A promise of the scenario, and the result; `kept` is `yes`, `no` or `not judged`."""
@@ -202,6 +210,50 @@ class Timeline(NamedTuple):
     apart: Sequence[tuple[int, int, int, str]] = ()
 
 
+class CurvePoint(NamedTuple):
+    """The continuations from a turn on: its virtual time, the share that fails alike with its bounds, and words.
+
+    Shares are in millionths.
+    """
+
+    turn: int
+    at_us: int
+    share_ppm: int
+    low_ppm: int
+    high_ppm: int
+    words: str
+
+
+class CurveStrip(NamedTuple):
+    """A curve of a failure: its title, its points by turn, the turn and time of its rise, and sentences about the rise.
+
+    An unavoidable failure has no points.
+    """
+
+    title: str
+    points: Sequence[CurvePoint]
+    rise: tuple[int, int] | None
+    sentences: Sequence[str]
+
+
+class CurveRows(NamedTuple):
+    """The curves of a failed run.
+
+    Attributes:
+        note: The run that the curves are of.
+        strips: The curves by mode.
+        draws: Sentences about the draws that move the failure.
+        moments: The draws of no message, each with its virtual time and its sentence.
+        window: The interval around the rise, in virtual time; None for an unavoidable failure.
+    """
+
+    note: str
+    strips: Sequence[CurveStrip]
+    draws: Sequence[str]
+    moments: Sequence[tuple[int, str]]
+    window: tuple[int, int] | None
+
+
 class RunRows(NamedTuple):
     """The data of a run's page; `view_word` is the engine's word for a view."""
 
@@ -219,6 +271,7 @@ class RunRows(NamedTuple):
     coverage: CoverageGrid
     replicas: Sequence[Sequence[str]]
     view_word: str = "view"
+    curve: CurveRows | None = None
 
 
 class RunDifference(NamedTuple):

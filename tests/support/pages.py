@@ -5,10 +5,15 @@ from array import array
 from html.parser import HTMLParser
 
 from report.page.rows import (
+    LOST,
+    MARKED,
     Arc,
     CheckLine,
     Columns,
     CoverageGrid,
+    CurvePoint,
+    CurveRows,
+    CurveStrip,
     FamilyLine,
     FaultRow,
     Finding,
@@ -24,6 +29,9 @@ from report.page.rows import (
 )
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
+
+CURVE = ((1, 200_000, 250_000), (40, 1_000_000, 125_000), (41, 1_000_000, 1_000_000), (90, 9_000_000, 1_000_000))
+"""The turn, the virtual time and the share of each point of a curve that rises at 1 s."""
 
 VOID = ("meta", "br", "input", "link", "hr")
 
@@ -189,3 +197,20 @@ def made_rows(name="made", *, heights=4, events=6, replicas=2, text="hello"):
         coverage=CoverageGrid(("voted, voter",), (("partition", (3,)),)),
         replicas=((text,) * 12,) * replicas,
     )
+
+
+def with_curve(rows, text="hello"):
+    """Return the rows of a run with two curves, opened from 0.8 s to 2 s, and with its first message marked."""
+    points = [
+        CurvePoint(turn, at_us, share, share // 2, 1_000_000, f"turn {turn}: {text}") for turn, at_us, share in CURVE
+    ]
+    strips = [CurveStrip(f"{mode}: {text}", points, (40, 1_000_000), (f"the rise of {mode}", text)) for mode in "AB"]
+    draws = (f"the draws: {text}", f"the strongest: {text}", "another")
+    curve = CurveRows(text, strips, draws, ((1_500_000, text),), (800_000, 2_000_000))
+    line = rows.timeline
+    messages = {**line.messages.arrays, "at": array("d", [900_000, 900_000]), "arrives": array("d", [1_200_000, -1])}
+    messages["fate"] = array("B", [MARKED, LOST])
+    kinds = array("B", [2, 3, *line.marks.arrays["kind"][2:]])
+    marks = line.marks._replace(arrays={**line.marks.arrays, "kind": kinds})
+    line = line._replace(kinds=(*line.kinds, "send", "deliver"), marks=marks, messages=Columns(messages, ""))
+    return rows._replace(curve=curve, timeline=line)

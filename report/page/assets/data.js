@@ -1,5 +1,7 @@
 // The data of a run: one deflated block of typed arrays, read by the browser's own decompression.
 const NONE = 0xFFFFFFFF;
+// A page has events of messages only if the message is marked.
+const MESSAGE_KINDS = ['send', 'deliver', 'drop', 'lost', 'hold'];
 
 async function unpack(text) {
   const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
@@ -149,6 +151,8 @@ class Run {
     }
     return this.about;
   }
+
+  isOfMarked(i) { return MESSAGE_KINDS.includes(this.kinds[this.mark_kind[i]]); }
 
   isOfBlock(i) { return ['executed', 'finalized'].includes(this.kinds[this.mark_kind[i]]); }
 

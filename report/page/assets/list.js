@@ -1,15 +1,16 @@
 // The events beneath the lanes: those of the window that the filter leaves, around the selected one.
 function listPane(run, root) {
   const box = root.querySelector('[data-pane=list]');
-  const count = root.querySelector('[data-count]');
+  const count = root.querySelector('[data-count]'), lift = root.querySelector('[data-lift]');
   const ROWS = 120, MARGIN = 12;
   let key = '', first = 0, last = 0, lit = null, middle = -1;
 
   function draw() {
     const events = filtered(run), [from, to] = windowOf(run);
     const inside = state.w ? events.filter((i) => run.mark_at[i] >= from && run.mark_at[i] <= to) : events;
-    const said = `${events.length.toLocaleString('en')} of ${run.count.toLocaleString('en')} events pass the filter` + (state.w ? `, ${inside.length.toLocaleString('en')} of them in the window` : '');
+    const said = `${events.length.toLocaleString('en')} of ${run.count.toLocaleString('en')} events pass the filter` + (state.w ? `, ${inside.length.toLocaleString('en')} of them in the window, from ${seconds(from)} to ${seconds(to)}` : '');
     if (count.textContent !== said) count.textContent = said;
+    lift.hidden = !state.w;
     const selected = state.run === run.index && state.e !== null ? inside.indexOf(state.e) : -1;
     const now = selected >= 0 ? selected : atCursor(inside);
     const wanted = [run.filterKey, state.w].join();
@@ -38,7 +39,10 @@ function listPane(run, root) {
     last = Math.min(inside.length, first + ROWS);
     const made = table(['time, s', 'replica', 'height', 'event'], inside.slice(first, last).map((i) => [exactly(run.mark_at[i]), run.who(i), run.height(i) ?? '', run.text(i)]));
     const rows = made.tBodies[0].rows;
-    for (let place = 0; place < rows.length; place++) rows[place].dataset.event = String(inside[first + place]);
+    for (let place = 0; place < rows.length; place++) {
+      rows[place].dataset.event = String(inside[first + place]);
+      rows[place].classList.toggle('marked', run.isOfMarked(inside[first + place]));
+    }
     box.replaceChildren(made);
     lit = null;
   }

@@ -10,6 +10,7 @@ async function begin() {
   for (const run of runs) {
     for (const root of document.querySelectorAll(`.run[data-run="${run.index}"]`)) {
       if (root.querySelector('[data-pane=overview]')) panes.push(overviewPane(run, root));
+      if (root.querySelector('[data-pane=curve]')) panes.push(curvePane(run, root));
       if (root.querySelector('[data-pane=matrix]')) panes.push(matrixPane(run, root));
       if (root.querySelector('[data-pane=replicas]')) panes.push(replicasPane(run, root), listPane(run, root));
       if (root.querySelector('[data-pane=tree]')) panes.push(treePane(run, root));
@@ -32,6 +33,11 @@ async function begin() {
   const first = runs.find((run) => run.divergence);
   const isBare = !/=/.test(location.hash);
   if (isBare && first) Object.assign(state, { h: first.divergence, run: first.index, t: first.timeOf.get(first.divergence) ?? null });
+  const risen = runs.find((run) => run.curve?.window);
+  if (isBare && risen) {
+    const marked = risen.mark_at.findIndex((_, i) => risen.isOfMarked(i));
+    Object.assign(state, { w: risen.curve.window, run: risen.index, t: risen.curve.strips[0][1][1], e: marked < 0 ? null : marked });
+  }
   const parted = $('difference');
   if (isBare && parted) {
     const [t, h] = [parted.dataset.first, parted.dataset.differs].map((text) => (text === '' ? null : Number(text)));

@@ -5,6 +5,7 @@ function replicasPane(run, root) {
   // Many replicas have lower rows, so that the picture of 64 is no longer than two screens.
   const LEFT = 52, ROW = run.replicas > 16 ? 24 : 40, BAND = 18, AXIS = 22, MESSAGES = 900;
   const STYLE = { enter: ['dim', 4], vote: ['f3', 11], certificate: ['f2', 17], executed: ['f4', 24], finalized: ['fired', 31], boot: ['good', 36], restart: ['good', 36] };
+  for (const kind of MESSAGE_KINDS) STYLE[kind] = ['sel', 20];
   const deep = (kind) => (STYLE[kind] || ['', 35])[1] * ROW / 40;
   let bands = [], top = 0, drag = null, wide = 0;
   const kept = {};
@@ -134,22 +135,30 @@ function replicasPane(run, root) {
     for (let i = 0; i < run.message_at.length; i++) {
       const end = run.message_arrives[i] < 0 ? run.message_at[i] : run.message_arrives[i];
       if (end >= win[0] && run.message_at[i] <= win[1]) shown.push(i);
-      if (shown.length > MESSAGES) return;
     }
-    const mid = (node) => rowY(node) + ROW / 2 - 1;
-    for (const i of shown) {
+    const mid = (node) => rowY(node) + ROW / 2 - 1, isMarked = (i) => run.message_fate[i] & 4, names = [];
+    // Marked messages lie above all others, and are drawn among too many too.
+    for (const i of [...(shown.length > MESSAGES ? [] : shown.filter((each) => !isMarked(each))), ...shown.filter(isMarked)]) {
       const [from, to] = [run.message_from[i], run.message_to[i]];
       if (from >= run.replicas || to >= run.replicas || (state.node !== null && state.node !== from && state.node !== to)) continue;
-      const is_lost = run.message_fate[i] === 1, x0 = x(run.message_at[i], win);
-      pen.strokeStyle = is_lost ? colours.bad : run.message_fate[i] === 2 ? colours.f0 : colours.dim;
-      pen.lineWidth = is_lost ? 1.5 : .6;
+      const fate = run.message_fate[i] & 3, is_lost = fate === 1, x0 = x(run.message_at[i], win);
+      pen.strokeStyle = isMarked(i) ? colours.sel : is_lost ? colours.bad : fate === 2 ? colours.f0 : colours.dim;
+      pen.lineWidth = isMarked(i) ? 3 : is_lost ? 1.5 : .6;
       pen.beginPath(); pen.moveTo(x0, mid(from));
       if (run.message_arrives[i] < 0) {
-        const y = mid(from) + Math.sign(to - from) * ROW * .35;
-        pen.lineTo(x0 + 6, y); pen.moveTo(x0 + 3, y - 3); pen.lineTo(x0 + 9, y + 3); pen.moveTo(x0 + 9, y - 3); pen.lineTo(x0 + 3, y + 3);
+        const size = isMarked(i) ? 5 : 3, x1 = x0 + 2 * size, y = mid(from) + Math.sign(to - from) * ROW * .35;
+        pen.lineTo(x1, y); pen.moveTo(x1 - size, y - size); pen.lineTo(x1 + size, y + size); pen.moveTo(x1 + size, y - size); pen.lineTo(x1 - size, y + size);
       } else pen.lineTo(x(run.message_arrives[i], win), mid(to));
       pen.stroke();
+      if (isMarked(i)) names.push([i, (mid(from) + mid(to)) / 2, Math.max(x0, x(Math.max(0, run.message_arrives[i]), win))]);
     }
+    for (const [i, y, right] of names) named(pen, i, y, right);
+  }
+
+  // Beside a marked message stands the beginning of the sentence about its draw.
+  function named(pen, i, y, right) {
+    const text = fitted(pen, run.titles[run.message_label[i]].split(/[:,]/)[0], width() / 2), wide = pen.measureText(text).width;
+    worded(pen, text, right + 14 + wide < width() - 8 ? right + 14 : Math.max(LEFT, right - 30 - wide), y, colours.fg, 'left');
   }
 
   function nearest(px, py, win) {

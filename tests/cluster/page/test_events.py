@@ -1,15 +1,15 @@
 """The events of a log as columns: what is kept, what is thinned, and that this is said."""
 
 from cluster.page import events
-from cluster.page.events import DENSITY_COLUMNS, LOST, SUPERVISOR, Collector, read_log
+from cluster.page.events import DENSITY_COLUMNS, SUPERVISOR, Collector, read_log
 from faults.events import Crashed, FaultEdge, Restarted
 from network.events import Delivered, Dropped, Event, Sent
-from report.page.rows import NO_BLOCK, NO_TIME
+from report.page.rows import LOST, MARKED, MESSAGE_KINDS, NO_BLOCK, NO_TIME
 from validators.events import BlockFinalized, BlockRolledBack, Entered
 
 
-def collected(*found, sent=0, end_us=1_000):
-    collector = Collector(2, end_us, sent, {b"b" * 32: 4})
+def collected(*found, sent=0, end_us=1_000, **marked):
+    collector = Collector(2, end_us, sent, {b"b" * 32: 4}, **marked)
     return read_log([Event(at_us, node, body) for at_us, node, body in found], collector), collector
 
 
@@ -68,6 +68,31 @@ def test_of_too_many_messages_none_that_was_lost_is_left_out(monkeypatch):
 
     assert log.messages.note == "Of 40 messages every 10th is drawn, and all of those that were lost."
     assert list(log.messages.arrays["fate"]) == [0, 0, 0, 0, LOST]
+
+
+def test_a_marked_message_stays_and_has_its_events_in_the_list(monkeypatch):
+    """However many messages there are, and however many events."""
+    monkeypatch.setattr(events, "MESSAGES_MAX", 4)
+    monkeypatch.setattr(events, "MARKS_MAX", 10)
+    sends = [(index, 0, Sent(1, index, "Vote", 9, b"c")) for index in range(40)]
+    ends = [(50, 1, Delivered(0, 3, "Vote", 9, b"c")), (51, 0, Dropped(1, 7, "cut", "split"))]
+    others = [(60, 0, BlockRolledBack(3, b"b" * 32)) for _ in range(30)]
+    log, _ = collected(*sends, *ends, *others, sent=40, marked={(0, 1, 3): "late", (0, 1, 7): "gone"})
+
+    messages, marks = log.messages.arrays, log.marks.arrays
+    assert [(at, fate) for at, fate in zip(messages["at"], messages["fate"], strict=True) if fate] == [
+        (3, MARKED),
+        (7, MARKED | LOST),
+    ]
+    told = [(log.kinds[kind], log.titles[words]) for kind, words in zip(marks["kind"], marks["words"], strict=True)]
+    assert told[:4] == [
+        ("send", "marked message: late"),
+        ("send", "marked message: gone"),
+        ("deliver", "marked message from 0 to 1"),
+        ("drop", "marked message from 0 to 1: cut split"),
+    ]
+    assert len(told) < 4 + len(others)
+    assert {log.kinds[kind] for kind in marks["kind"][:4]} < set(MESSAGE_KINDS)
 
 
 def test_of_too_many_marks_every_kth_view_stays_and_all_rare_ones(monkeypatch):

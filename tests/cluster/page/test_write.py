@@ -1,6 +1,7 @@
 """The greatest size of a page: what makes it too large is left out, and that is said."""
 
 import os
+import re
 from array import array
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from cluster.page.events import MARKS_MAX, MESSAGES_MAX
 from cluster.page.write import PAGE, PROGRAM, TOO_LONG, _program_of, bounded_page, write_page
 from report.page import render
 from report.page.campaign_rows import CampaignRows
+from report.page.pack import unpack
 from report.page.render import campaign_page, index_page, run_page
-from report.page.rows import Columns
-from tests.support.pages import made_rows
+from report.page.rows import MARKED, Columns
+from tests.support.pages import made_rows, with_curve
 
 
 def noise(count):
@@ -63,6 +65,18 @@ def test_marks_are_left_out_next(rows, monkeypatch):
 
     assert len(page) <= 200_000
     assert page.count(TOO_LONG.encode()) == 2
+
+
+def test_what_is_marked_is_never_left_out(rows, monkeypatch):
+    made = with_curve(rows)
+    labels = made.timeline.messages._replace(arrays=made.timeline.messages.arrays | {"label": noise(30_000)})
+    monkeypatch.setattr(render, "PAGE_BYTES_MAX", 200_000)
+    page = bounded_page([made._replace(timeline=made.timeline._replace(messages=labels))]).decode()
+    head, arrays = unpack(re.search(r'id="data-0">([^<]+)', page)[1])
+
+    assert page.count(TOO_LONG) == 2
+    assert list(arrays["message_fate"]) == [MARKED]
+    assert [head["kinds"][kind] for kind in arrays["mark_kind"]] == ["send", "deliver"]
 
 
 def test_a_page_that_finds_no_place_is_a_line_and_no_failure(tmp_path, capsys):

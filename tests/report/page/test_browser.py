@@ -8,13 +8,20 @@ import pytest
 
 from report.page.campaign_rows import CampaignRows, Group, SeedPoint, Table
 from report.page.render import campaign_page, run_page
-from report.page.rows import RunDifference
+from report.page.rows import Columns, RunDifference
 from tests.support.browser import opened
-from tests.support.pages import HOSTILE, made_rows
+from tests.support.pages import HOSTILE, made_rows, with_curve
 
 SHOWN = "(selector) => [...document.querySelectorAll(selector)].filter((each) => each.offsetParent).length"
 PAINTED = "() => document.querySelector('[data-pane=tree] canvas').toDataURL()"
 EVENTS = "() => document.querySelector('[data-pane=replicas] canvas').toDataURL()"
+OF_MARKS = """(selector) => {
+  const canvas = document.querySelector(selector), pen = canvas.getContext('2d');
+  const all = pen.getImageData(0, 0, canvas.width, canvas.height).data;
+  let count = 0;
+  for (let i = 0; i < all.length; i += 4) if (all[i] === 0xd8 && all[i + 1] === 0x1e && all[i + 2] === 0x5b) count++;
+  return count;
+}"""
 IN_SIGHT = """() => {
   const list = document.querySelector('[data-pane=list]'), box = list.getBoundingClientRect();
   return [...list.querySelectorAll('tr[data-event]')].filter((row) => {
@@ -255,11 +262,38 @@ def test_the_table_of_blocks_has_their_certificates():
 
 
 def test_hostile_names_run_nothing(page):
-    with opened(run_page([made_rows(HOSTILE, text=HOSTILE)])) as hostile:
+    with opened(run_page([with_curve(made_rows(HOSTILE, text=HOSTILE), HOSTILE)])) as hostile:
         hostile.press("j", "]", "d")
         assert (hostile.dialogs, hostile.errors) == ([], [])
         assert len(hostile.requests) == 1
         assert hostile.run("() => document.images.length") == 0
+
+
+def test_a_page_with_a_curve_opens_at_the_marked_message():
+    """The log is limited to the interval around the rise, and a button lifts the limit."""
+    rows = with_curve(made_rows())
+    fates = {**rows.timeline.messages.arrays, "fate": array("B", [0, 1])}
+    plain = rows._replace(timeline=rows.timeline._replace(messages=Columns(fates, "")))
+    seen = []
+    for made in (plain, rows):
+        with opened(run_page([made])) as page:
+            seen.append(page.run(OF_MARKS, "[data-pane=replicas] canvas"))
+            assert page.text("[data-count]").endswith("2 of them in the window, from 0.800 s to 2.000 s")
+            marked = [row.text_content() for row in page.tab.query_selector_all("tr.marked")]
+            assert [row.split(".")[0] for row in marked] == ["1", "2"]
+            assert page.text("tr[aria-selected=true]") == marked[0]
+            assert page.painted("[data-pane=curve] canvas") > 5
+            dot = page.run("() => document.querySelector('[data-pane=curve] canvas').clientWidth") * 0.155
+            page.tab.locator("[data-pane=curve] canvas").hover(position={"x": dot, "y": 20})
+            page.drawn()
+            assert page.text("[data-readout]") == "turn 41: hello"
+            page.tab.click("[data-lift]")
+            page.drawn()
+            assert page.text("[data-count]") == "6 of 6 events pass the filter"
+            assert not page.tab.is_visible("[data-lift]")
+            assert page.errors == []
+
+    assert seen[1] > seen[0] + 500
 
 
 def test_without_scripts_the_verdict_is_there_and_no_dead_control(content):
@@ -312,6 +346,11 @@ class TestPhone:
     def test_a_run_fits(self, content):
         with opened(content, width=360) as page:
             page.keep("phone")
+            assert not page.is_too_wide()
+
+    def test_a_run_with_a_curve_fits(self):
+        with opened(run_page([with_curve(made_rows(), "x" * 90)]), width=360) as page:
+            page.run("() => { document.querySelector('#verdict details').open = true; }")
             assert not page.is_too_wide()
 
     def test_two_runs_fit_below_each_other(self):

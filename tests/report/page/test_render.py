@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from report.page.pack import unpack
 from report.page.render import run_page, study_page
-from report.page.rows import RunDifference
-from tests.support.pages import HOSTILE, made_rows, tags_of, text_of
+from report.page.rows import CurveStrip, RunDifference
+from tests.support.pages import CURVE, HOSTILE, made_rows, tags_of, text_of, with_curve
 from tests.support.studies import made_study
 
 of_each_kind = pytest.mark.parametrize(
@@ -42,10 +43,10 @@ def test_no_element_of_a_page_could_fetch_anything(page):
     assert not [word for word in (b"style=", b"src=", b"://") if word in bare]
 
 
-def test_a_hostile_name_adds_no_tag_and_is_shown_as_it_is(page):
-    hostile = run_page([made_rows(HOSTILE, text=HOSTILE)])
+def test_a_hostile_name_adds_no_tag_and_is_shown_as_it_is():
+    plain, hostile = (run_page([with_curve(made_rows(text, text=text), text)]) for text in ("made", HOSTILE))
 
-    assert tags_of(hostile) == tags_of(page)
+    assert tags_of(hostile) == tags_of(plain)
     assert re.sub(r"\s+", " ", HOSTILE) in text_of(hostile, "plan")
 
 
@@ -100,6 +101,36 @@ def test_the_checks_are_words_with_their_results_replicas_and_coverage(page):
         "kind of fault | voted, voter\n"
         "partition | 3\n"
     )
+
+
+def test_a_curve_stands_under_the_course_of_the_run_and_the_log_below_it():
+    page = run_page([with_curve(made_rows())])
+    head, _ = unpack(re.search(rb'id="data-0">([^<]+)', page)[1].decode())
+
+    strip = [
+        "A: hello",
+        [40, 1_000_000],
+        [[at, share, share // 2, 1_000_000, f"turn {turn}: hello"] for turn, at, share in CURVE],
+    ]
+    assert head["curve"]["strips"][0] == strip
+    assert (head["curve"]["window"], head["curve"]["moments"]) == ([800_000, 2_000_000], [[1_500_000, "hello"]])
+    text = text_of(page, "verdict")
+    assert "A: hello: The rise of A" in text
+    assert "The draws: hello\nthe strongest: hello" in text
+    assert "40 | 1.000 | turn 40: hello" in text
+    headings = re.findall(rb'<h2 id="(\w+)-heading', page)
+    assert headings[:3] == [b"verdict", b"replicas", b"checks"]
+    assert re.findall(rb'<a href="#(\w+)">', page) == headings
+
+
+def test_an_unavoidable_failure_has_no_flat_plot():
+    rows = with_curve(made_rows())
+    strips = [CurveStrip("A", (), None, ("unavoidable from genesis",))]
+    page = run_page([rows._replace(curve=rows.curve._replace(strips=strips, window=None, moments=()))])
+
+    assert b'data-pane="curve"' not in page
+    assert "Unavoidable from genesis" in text_of(page, "verdict")
+    assert re.findall(rb'<h2 id="(\w+)-heading', page)[1] == b"checks"
 
 
 def test_a_chain_of_slots_is_shown_in_slots():
