@@ -19,25 +19,23 @@ CSV: Final = OwnFile(",".join(COLUMNS).encode(), "table of a curve")
 BAR_CHARACTERS: Final = 24
 OTHERS_SHOWN: Final = 4
 
-_TITLES: Final[Mapping[Mode, str]] = {
-    "chance": "other chance from a turn on, the same faults:",
-    "chance and faults": "other chance from a turn on, and other faults after it:",
+TITLES: Final[Mapping[Mode, str]] = {
+    "chance": "other chance from a turn on, the same faults",
+    "chance and faults": "other chance from a turn on, and other faults after it",
 }
 
 
 def curve_lines(run: FailedRun, mode: Mode, rise: Rise) -> Iterator[str]:
     """Yield the curve of one mode for a console, and what it says."""
-    yield _TITLES[mode]
+    yield f"{TITLES[mode]}:"
     if rise.is_unavoidable:
-        first = rise.points[0]
-        where = f"the same in {first.same} of {first.runs} continuations"
-        yield f"  unavoidable from genesis: {where}; {run.answer}"
+        yield from (f"  {sentence}; {run.answer}" for sentence in rise_sentences(run, rise))
         return
     yield f"  {'turn':>9} {'virtual s':>10} {'fail alike':>10}  0 %{'100 %':>{BAR_CHARACTERS - 1}}  otherwise  passed"
     for point in rise.points:
         mark = ">" if point in (rise.low, rise.high) else " "
         yield f"{mark} {_columns(point)}" if point.turn <= run.turns else _end_line(run)
-    yield from _rise_lines(run, rise)
+    yield from (f"  {sentence}" for sentence in rise_sentences(run, rise))
     others: dict[str, int] = {}
     for point in rise.points:
         for signature, count in point.others.items():
@@ -58,16 +56,31 @@ def _end_line(run: FailedRun) -> str:
     return f"    {run.turns + 1:>7,} {'the end':>10} {'the run':>10}  |{'#' * BAR_CHARACTERS}|"
 
 
-def _rise_lines(run: FailedRun, rise: Rise) -> Iterator[str]:
+def rise_sentences(run: FailedRun, rise: Rise) -> Iterator[str]:
+    """Yield where the rise of one mode is and whether it decides, or that the failure is unavoidable."""
+    if rise.is_unavoidable:
+        first = rise.points[0]
+        yield f"unavoidable from genesis: the same in {first.same} of {first.runs} continuations"
+        return
     low, high = rise.low, rise.high
     assert low is not None, "a failure that chance moves has a rise"
     assert high is not None, "a failure that chance moves has a rise"
     at = f"turn {low.turn:,} ({low.at_us / 1_000_000:,.3f} s)"
     after = "in the run itself" if high.turn > run.turns else f"with other chance only after it, {_share(high)}"
-    yield f"  the rise is at {at}: with other chance in it, {_share(low)}; {after}"
+    yield f"the rise is at {at}: with other chance in it, {_share(low)}; {after}"
     if rise.is_baked_in:
         before_s = (run.times_us[-1] - low.at_us) / 1_000_000
-        yield f"  after that turn the failure is decided, {before_s:,.3f} s before the end of the run"
+        yield f"after that turn the failure is decided, {before_s:,.3f} s before the end of the run"
+
+
+def point_words(run: FailedRun, point: Point) -> str:
+    """Return what the continuations from a turn on came to."""
+    if point.turn > run.turns:
+        return f"the end, {point.at_us / 1_000_000:,.3f} s: the run itself, which no later draw changes"
+    alike = f"{point.same} of {point.runs} continuations from turn {point.turn:,} ({point.at_us / 1_000_000:,.3f} s) on"
+    low, high = (bound // 10_000 for bound in wilson_ppm(point.same, point.runs))
+    others = sum(point.others.values())
+    return f"{alike} fail alike ({low} to {high} %), {others} otherwise, {point.passed} pass"
 
 
 def _share(point: Point) -> str:

@@ -25,6 +25,7 @@ from cluster.swarm.generator import draw_scenario
 from faults.kinds.restart_storm import RestartStorm
 from network.reseeding import ConsumedDraw, chance_of
 from tests.support.cluster_runs import judge
+from tests.support.pages import text_of
 
 TURNS = 2_000
 
@@ -246,9 +247,14 @@ class TestCommand:
         assert told["curves"]["chance"]["unavoidable"]
         (row,) = csv.DictReader(Path(told["table"]).read_text(encoding="utf-8").splitlines())
         assert (row["mode"], row["turn"], row["continuations"], row["same"]) == ("chance", "1", "2", "2")
+        page = Path(told["page"]).read_bytes()
+        assert "Unavoidable from genesis: the same in 2 of 2 continuations" in text_of(page, "verdict")
+        assert "Height: 3, block" in text_of(page, "why")
 
+        monkeypatch.setattr(curve, "page_of_curves", lambda *_, **__: page)
         assert main(["curve", str(record), "--no-shrink", "--quiet", "--jobs", "1"]) == 0
         lines = capsys.readouterr().out
+        assert lines.endswith(f"table   {told['table']}\npage    {told['page']}\n")
         assert "unavoidable from genesis: the same in 2 of 2 continuations; Height 3: the balance of account" in lines
 
     def test_a_run_that_passed_is_refused(self, tmp_path, capsys):

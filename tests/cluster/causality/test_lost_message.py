@@ -1,12 +1,17 @@
 """From a failure to the draw that made it: a lost message that makes a block late."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from cluster.cli.main import main
 from cluster.scenario.load import load_scenario
+from report.page.pack import unpack
+from report.page.rows import LOST, MARKED
 from tests.support.cluster_runs import judge
+from tests.support.pages import text_of
 
 SETTINGS = (
     'expect.arrival={event="finalized", nth=10, of=0, by_ms=10_600}',
@@ -30,3 +35,9 @@ def test_the_lost_message_is_named(tmp_path, capsys):
     (draw,) = told["draws"]
     assert (draw["purpose"], draw["subject"], draw["message"], draw["view"]) == ("loss", "2->3", "Notarize", 10)
     assert "which was lost: it always fails where this message is lost, and never where it arrives" in draw["told"]
+
+    page = Path(told["page"]).read_bytes()
+    head, arrays = unpack(re.search(rb'id="data-0">([^<]+)', page)[1].decode())
+    assert draw["told"] in text_of(page, "verdict")
+    assert f"marked message: {draw['told']}" in head["titles"]
+    assert list(arrays["message_fate"]).count(MARKED | LOST) == 1

@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +23,7 @@ from cluster.campaign.workers import Workers
 from cluster.causality.asking import MODES, Continuations, Mode, modes_of, turn_of
 from cluster.causality.continuations import FailedRun, failed_run, run_continuation
 from cluster.causality.draws import Counterfactuals, JudgedDraw
+from cluster.causality.page import CurvesOnPage, page_of_curves
 from cluster.causality.rise import PROBE_RUNS, Rise, find_rise
 from cluster.causality.told import CSV, curve_as_json, curve_lines, write_csv
 from cluster.causality.told_draws import draw_lines, draws_as_json
@@ -37,6 +39,8 @@ from cluster.cli.options import (
     run_command,
     shrunk_plan_of,
 )
+from cluster.live.progress import LiveProgress
+from cluster.page.write import write_page
 from cluster.scenario.load import encode_scenario, load_scenario
 from cluster.scenario.messages import ScenarioError
 from cluster.scenario.model import Scenario
@@ -54,12 +58,12 @@ def fill_parser(parser: Parser) -> None:
         run_curve,
         description="Repeat a failed run up to its turns, go on with other chance, and say from which turn on it fails "
         "alike.",
-        notes="It shrinks the run first, writes a table, and goes on where it was stopped.",
+        notes="It shrinks the run first, writes a table and a page, and goes on where it was stopped.",
         example="curve runs/broken-refund-0 --no-shrink",
     )
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
     parser.add_argument("--no-shrink", action="store_true", help="take the run as it is, and not its smallest plan")
-    parser.add_argument("--runs", type=parse_runs, help="where table and results go (default: where RUN_DIRECTORY is)")
+    parser.add_argument("--runs", type=parse_runs, help="where page, table and results go (default: beside the run)")
     add_jobs(parser)
     add_quiet(parser)
     kept = "the smallest plan and the continuations so far are kept; the same command goes on"
@@ -69,8 +73,8 @@ def fill_parser(parser: Parser) -> None:
 class CurveFound(NamedTuple):
     """The curves of a run by mode, the continuations they rest on, the command of the run, and the table's path.
 
-    `draws` are the draws of the turns `tried` of which each moves the failure by itself; an unavoidable failure has no
-    such draw.
+    `plan` is the file of the smallest plan if the run is of that. `draws` are the draws of the turns `tried` of which
+    each moves the failure by itself; an unavoidable failure has no such draw.
     """
 
     run: FailedRun
@@ -80,6 +84,20 @@ class CurveFound(NamedTuple):
     table: Path
     tried: tuple[int, int] | None = None
     draws: Sequence[JudgedDraw] = ()
+    plan: str = ""
+
+    @property
+    def page(self) -> Path:
+        """The path of the page."""
+        return self.table.with_suffix(".html")
+
+    def continuation(self) -> str:
+        """Return the command of a continuation that passes because the draws of the rise are other draws."""
+        low = self.curves["chance"].low
+        seed = None if low is None else self.asked["chance"].example(low.turn, low.runs, fails=False)
+        if low is None or seed is None or not self.repeat:
+            return ""
+        return f"{self.repeat} --reseed {low.turn}:{seed}"
 
 
 def run_curve(options: argparse.Namespace) -> int:
@@ -104,9 +122,11 @@ def run_curve(options: argparse.Namespace) -> int:
         found, note = _find(_Finder(reader, runs, workers, progress), recorded, plan)
     write_csv(found.table, found.run, found.curves)
     if options.json:
-        print_json(_as_json(found, note))
+        page = _write_page(found, options, note)
+        print_json(_as_json(found, note) | {"page": str(found.page) if page else None})
     else:
         print_lines(_lines(found, title, note, is_quiet=options.quiet))
+        print_lines([f"page    {found.page}" for _ in _write_page(found, options, note)])
     return 0
 
 
@@ -156,7 +176,7 @@ class _Finder:
             tried, draws = self._judge_draws(run, curves["chance"], results)
             table = results.path.with_suffix(".csv")
         repeat = run_command(plan, run.seed) if plan else on_one_line(str(self._reader.verdict().get("repeat", "")))
-        return CurveFound(run, curves, asked, repeat, table, tried, draws)
+        return CurveFound(run, curves, asked, repeat, table, tried, draws, plan)
 
     @contextmanager
     def _open(self, scenario: Scenario, plan: str) -> Iterator[tuple[FailedRun, ResultsFile]]:
@@ -211,18 +231,33 @@ def _lines(found: CurveFound, title: str, note: str, *, is_quiet: bool) -> list[
         lines += curve_lines(run, mode, rise)
         if mode == "chance" and found.tried is not None:
             lines += draw_lines(found.draws, *found.tried)
-        lines += [] if is_quiet else _example(found, mode, rise)
+        if mode == "chance" and not is_quiet and (command := found.continuation()):
+            lines.append(f"  a continuation that passes: {command}")
     return [*lines, f"table   {found.table}"]
 
 
-def _example(found: CurveFound, mode: Mode, rise: Rise) -> list[str]:
-    """Return the command of a continuation that passes because the draws of the rise are other draws."""
-    if rise.low is None or not found.repeat or mode != "chance":
-        return []
-    seed = found.asked[mode].example(rise.low.turn, rise.low.runs, fails=False)
-    if seed is None:
-        return []
-    return [f"  a continuation that passes: {found.repeat} --reseed {rise.low.turn}:{seed}"]
+def _write_page(found: CurveFound, options: argparse.Namespace, note: str) -> list[str]:
+    """Write the page of the run that the curves are of, and return a line if there is a page."""
+    name = options.directory.name
+    whose = f"{found.plan}, the smallest plan of {name}" if found.plan else f"{name}: {note or 'the run itself'}"
+    command = found.continuation()
+    # A log of the run says nothing that the record has not said; a picture says that something goes on.
+    is_quiet = options.json or options.quiet or not sys.stderr.isatty()
+    progress = LiveProgress(title=f"curve {name}: the page", is_quiet=is_quiet)
+
+    def make() -> bytes:
+        return page_of_curves(
+            CurvesOnPage(found.run, found.curves, found.tried, found.draws),
+            progress,
+            note=f"The curve is of {whose}.",
+            repeat=found.repeat,
+            commands={"run a continuation that passes": command} if command else {},
+        )
+
+    try:
+        return write_page(found.page, make)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"the curve is in {found.table}, without a page") from None
 
 
 def _as_json(found: CurveFound, note: str) -> dict[str, object]:
