@@ -25,16 +25,14 @@ TITLES: Final[Mapping[Mode, str]] = {
 }
 
 
-def curve_lines(run: FailedRun, mode: Mode, rise: Rise) -> Iterator[str]:
-    """Yield the curve of one mode for a console, and what it says."""
+def curve_lines(run: FailedRun, mode: Mode, rise: Rise, *, is_quiet: bool = False) -> Iterator[str]:
+    """Yield the curve of one mode for a console, and what it says; if quiet, no rows of points."""
     yield f"{TITLES[mode]}:"
     if rise.is_unavoidable:
         yield from (f"  {sentence}; {run.answer}" for sentence in rise_sentences(run, rise))
         return
-    yield f"  {'turn':>9} {'virtual s':>10} {'fail alike':>10}  0 %{'100 %':>{BAR_CHARACTERS - 1}}  otherwise  passed"
-    for point in rise.points:
-        mark = ">" if point in (rise.low, rise.high) else " "
-        yield f"{mark} {_columns(point)}" if point.turn <= run.turns else _end_line(run)
+    if not is_quiet:
+        yield from _rows(run, rise)
     yield from (f"  {sentence}" for sentence in rise_sentences(run, rise))
     others: dict[str, int] = {}
     for point in rise.points:
@@ -42,6 +40,13 @@ def curve_lines(run: FailedRun, mode: Mode, rise: Rise) -> Iterator[str]:
             others[signature] = others.get(signature, 0) + count
     for signature, count in sorted(others.items(), key=lambda item: -item[1])[:OTHERS_SHOWN]:
         yield f"  another failure in {counted(count, 'continuations')}: {signature}"
+
+
+def _rows(run: FailedRun, rise: Rise) -> Iterator[str]:
+    yield f"  {'turn':>9} {'virtual s':>10} {'fail alike':>10}  0 %{'100 %':>{BAR_CHARACTERS - 1}}  otherwise  passed"
+    for point in rise.points:
+        mark = ">" if point in (rise.low, rise.high) else " "
+        yield f"{mark} {_columns(point)}" if point.turn <= run.turns else _end_line(run)
 
 
 def _columns(point: Point) -> str:

@@ -16,7 +16,8 @@ from cluster.causality.continuations import failed_run, run_continuation
 from cluster.causality.draws import Counterfactuals, JudgedDraw, OtherValue
 from cluster.causality.intervals import wilson_ppm
 from cluster.causality.later_faults import with_later_faults
-from cluster.causality.rise import find_rise
+from cluster.causality.rise import Rise, find_rise
+from cluster.causality.told import curve_lines
 from cluster.causality.told_draws import sentence_of
 from cluster.cli.commands.campaigns import curve
 from cluster.cli.main import main
@@ -232,6 +233,17 @@ class TestDraws:
             asked = Counterfactuals(failed, "chance", runner=runner, results=results)
             assert asked.judge_turns(turn, turn) == []
         assert runner.runs == 3 * (3 if alone_max else 2) + 1
+
+
+class TestConsole:
+    def test_quiet_leaves_the_rows_away_and_keeps_what_they_say(self):
+        low, high = Point(4, 40, 36, 0, {}), Point(5, 50, 36, 36, {})
+        run = SimpleNamespace(turns=9, times_us=[10 * turn for turn in range(1, 10)])
+        told = {quiet: [*curve_lines(run, "chance", Rise([low, high], low, high), is_quiet=quiet)] for quiet in (0, 1)}
+
+        assert [line for line in told[0] if line in told[1]] == told[1]
+        assert [line.split()[1] for line in told[0] if line.startswith(">")] == ["4", "5"]
+        assert "the rise is at turn 4" in told[1][1]
 
 
 class TestCommand:

@@ -228,10 +228,10 @@ def _lines(found: CurveFound, title: str, note: str, *, is_quiet: bool) -> list[
     lines = [f"{title}: {run.title}, {run.turns:,} turns, {run.times_us[-1] / 1_000_000:,.3f} s of virtual time"]
     lines += [note] * bool(note)
     for mode, rise in found.curves.items():
-        lines += curve_lines(run, mode, rise)
+        lines += curve_lines(run, mode, rise, is_quiet=is_quiet)
         if mode == "chance" and found.tried is not None:
             lines += draw_lines(found.draws, *found.tried)
-        if mode == "chance" and not is_quiet and (command := found.continuation()):
+        if mode == "chance" and (command := found.continuation()):
             lines.append(f"  a continuation that passes: {command}")
     return [*lines, f"table   {found.table}"]
 
