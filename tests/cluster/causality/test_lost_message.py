@@ -2,10 +2,12 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from checker.record.root import PROJECT_ROOT
 from cluster.cli.main import main
 from cluster.scenario.load import load_scenario
 from report.page.pack import unpack
@@ -41,3 +43,23 @@ def test_the_lost_message_is_named(tmp_path, capsys):
     assert draw["told"] in text_of(page, "verdict")
     assert f"marked message: {draw['told']}" in head["titles"]
     assert list(arrays["message_fate"]).count(MARKED | LOST) == 1
+
+
+@pytest.mark.soak
+def test_the_lost_message_is_named_where_the_state_machine_is_outside(tmp_path, capsys):
+    """The draws of links are ours whatever program executes the blocks."""
+    settings = (
+        f'application.command=["{sys.executable}", "{PROJECT_ROOT}/examples/applications/python/ledger.py"]',
+        'expect.arrival={event="finalized", nth=6, of=0, by_ms=6_250}',
+        "network.loss_ppm=60_000",
+        "run.until_height=6",
+        "requires=[]",
+        "faults={}",
+    )
+    record = judge(load_scenario("application/partition", settings), seed=7, runs=tmp_path).directory
+    assert main(["curve", str(record), "--no-shrink", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+
+    assert told["curves"]["chance"]["baked_in"]
+    lost = {("loss", "2->0", "Notarize", 6), ("loss", "2->1", "Notarize", 6)}
+    assert {(draw["purpose"], draw["subject"], draw["message"], draw["view"]) for draw in told["draws"]} == lost

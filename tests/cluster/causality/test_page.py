@@ -70,7 +70,7 @@ def test_a_draw_of_no_message_marks_a_moment(rise):
     of_message, of_none = judged("loss", "0->1", 3), judged("bit rot", "rot/1/log-a/3", 2, None)
     rows = rows_of(rise, of_message, of_none)
 
-    assert rows.moments == ((500_000, "bit rot of rot/1/log-a/3, draw 2: fails with 0 of 1 other values"),)
+    assert rows.moments == ((500_000, "bit rot, rot/1/log-a/3, draw 2: fails with 0 of 1 other values"),)
     assert rows.draws[0] == "the draws of turn 500 that move the failure, each with 1 other values:"
     assert [line.split(" of ")[0] for line in rows.draws[1:]] == ["loss", "bit rot"]
 

@@ -15,7 +15,7 @@ from tests.support.golden_applications import EXPLAINED, FOLDER, explained
 from tests.support.golden_console import printed
 from tests.support.keystones import rest_in_soak
 
-KEPT = ("no-rollback", "late-path", "fan-out", "lies", "two-builds", "fires-early", "dies")
+KEPT = ("no-rollback", "late-path", "two-builds", "fires-early", "dies")
 
 ALIKE = {"hangs", "floods", "error", "grows", "drops-all"}
 """Bugs that end their process, as `dies` does."""

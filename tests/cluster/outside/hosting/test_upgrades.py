@@ -26,9 +26,9 @@ KEPT = [
     ("python", "late", "reorg"),
     ("javascript", "all-at-once", "storm"),
     ("python", "late", "partition"),
-    ("own", "one-by-one", "calm"),
+    ("javascript", "one-by-one", "calm"),
 ]
-"""Each application, each way and each weather; `make soak` has all 48."""
+"""Each way and each weather; `make soak` has all 48, those of our own engine too."""
 
 
 def run(scenario, **more):

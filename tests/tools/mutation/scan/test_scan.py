@@ -55,7 +55,7 @@ def through(scan):
         list(scan.run())
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_small_scan_has_each_result(tmp_path):
     """In one test: two processes that share the tests would each make the scan."""
     with MutationScan(list(SAMPLE.values()), TRIALS, directory=tmp_path, jobs=2) as scan:
