@@ -17,7 +17,7 @@ PAGES = {
     "Agreement": ("simplex", "hotstuff", "longest-chain", "byzantine"),
     "The design": ("design", "glossary", "dependencies", "performance", "comparison", "not-verified"),
     "Answers": ("choosing-parameters", "findings"),
-    "What runs found": ("faults-at-work", "fault-catalogues", "rule-coverage", "mutation-scan"),
+    "What runs found": ("faults-at-work", "fault-catalogues", "rule-coverage", "mutation-scan", "mutant-distances"),
 }
 """The pages of `docs` under the headings of the menu; a test holds that none is missing."""
 

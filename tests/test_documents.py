@@ -18,7 +18,7 @@ LINKED = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 WORD = re.compile(r"\S*\w\S*")
 
-RESULTS_OF_CAMPAIGNS = ("mutants.md", "mutation-scan.md", "scenarios-by-engine.md")
+RESULTS_OF_CAMPAIGNS = ("mutants.md", "mutant-distances.md", "mutation-scan.md", "scenarios-by-engine.md")
 GENERATED = (
     "causality.md",
     "findings.md",

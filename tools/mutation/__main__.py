@@ -26,6 +26,10 @@ COMMANDS: Final = {
         "tools.mutation.commands",
         "put bugs that were written blind into the code, and say which run and which test sees each",
     ),
+    "distances": (
+        "tools.mutation.commands",
+        "say how long before a run notices a known bug its failure is decided",
+    ),
 }
 """Every command that this tool adds, with the package of its module, which has its name, and its line in the help."""
 

@@ -58,6 +58,7 @@ whose text is no longer in the code: fit the edit to the code, or remove the bug
 - Bugs that neither sees may be harmless, or show in races that 40 seeds do not meet.
 - No bug is in several places, or in one validator alone. The catalogue of mutants has bugs of one validator
   ([invariants.md](invariants.md)); the scan has changes that nobody chose ([mutation-scan.md](mutation-scan.md)).
+- No row says how soon a run sees a bug: [mutant-distances.md](mutant-distances.md) does, for the catalogue.
 """
 
 

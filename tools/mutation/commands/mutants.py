@@ -54,7 +54,7 @@ def fill_parser(parser: Parser) -> None:
         example="mutants --only tip-burned order-of-a-set --seeds 0..9",
     )
     parser.add_argument(
-        "--only", nargs="+", type=_mutant, default=list(CATALOGUE), metavar="NAME", help="mutants (default: all)"
+        "--only", nargs="+", type=parse_mutant, default=list(CATALOGUE), metavar="NAME", help="mutants (default: all)"
     )
     parser.add_argument("--seeds", type=parse_seeds, default=DEFAULT_SEEDS, metavar="A..B", help="both ends included")
     add_jobs(parser)
@@ -68,7 +68,8 @@ def fill_parser(parser: Parser) -> None:
     parser.set_defaults(when_interrupted=kept)
 
 
-def _mutant(name: str) -> str:
+def parse_mutant(name: str) -> str:
+    """Return the name of a mutant of the catalogue; raises ArgumentTypeError for any other."""
     if name not in CATALOGUE:
         raise argparse.ArgumentTypeError(f"{name!r}{did_you_mean(name, CATALOGUE)} is none of {', '.join(CATALOGUE)}")
     return name
