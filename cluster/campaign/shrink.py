@@ -95,6 +95,7 @@ class Shrinker:
         runs_max: The number of runs after which it stops.
         is_thorough: Whether candidates are repeated in another process, because the failure shows only there.
         height: The height at which the failure shows, 0 if it has no height.
+        first: The faults that are left out together before anything else is tried.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Shrinker:
         runs_max: int = RUNS_MAX,
         is_thorough: bool = False,
         height: int = 0,
+        first: Sequence[str] = (),
     ) -> None:
         self._plain: Plain = json.loads(encode_scenario(scenario))
         self._stop = scenario.run.until_height
@@ -122,6 +124,7 @@ class Shrinker:
         self._runs_max = runs_max
         self._is_thorough = is_thorough
         self._height = height
+        self._first = first
         self._runs = 0
         self._steps: list[str] = []
         self._tried: dict[bytes, bool] = {}
@@ -144,6 +147,7 @@ class Shrinker:
     def _reduce(self) -> None:
         """Reduce until nothing gets smaller or the limit of runs is reached."""
         is_smaller = True
+        self._take_first(self._without_first(self._plain))
         while is_smaller and self._runs < self._runs_max:
             is_smaller = False
             self._failed.clear()
@@ -248,6 +252,10 @@ class Shrinker:
         heights = [self._height, *(stop * quarters // STOPS for quarters in range(1, STOPS))]
         for height in sorted({height for height in heights if 0 < height < stop}):
             yield f"run.until_height {stop} -> {height}", {**plain, "run": {**plain["run"], "until_height": height}}
+
+    def _without_first(self, plain: Plain) -> Iterator[Reduction]:
+        if self._first:
+            yield f"without faults {', '.join(self._first)}", _without(plain, "faults", self._first)
 
     def _fewer_entries(self, plain: Plain) -> Iterator[Reduction]:
         for table in TABLES:

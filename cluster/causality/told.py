@@ -13,7 +13,14 @@ from cluster.causality.intervals import wilson_ppm
 from cluster.causality.rise import Rise
 from network.words import counted
 
-COLUMNS: Final = ("mode", "turn", "virtual_us", "continuations", "same", "other", "passed", "low_ppm", "high_ppm")
+COLUMNS: Final = (
+    *("mode", "turn", "virtual_us", "continuations", "same", "other", "passed", "low_ppm", "high_ppm"),
+    "rise",
+)
+LOW: Final = "before"
+HIGH: Final = "after"
+"""The rise in its column: the row before it, and the row after it."""
+
 CSV: Final = OwnFile(",".join(COLUMNS).encode(), "table of a curve")
 
 BAR_CHARACTERS: Final = 24
@@ -126,5 +133,6 @@ def write_csv(path: Path, run: FailedRun, curves: Mapping[Mode, Rise]) -> None:
         for point in rise.points:
             if point.turn <= run.turns:
                 counts = (point.runs, point.same, sum(point.others.values()), point.passed)
-                writer.writerow((mode, point.turn, point.at_us, *counts, *wilson_ppm(point.same, point.runs)))
+                place = LOW if point is rise.low else HIGH if point is rise.high else ""
+                writer.writerow((mode, point.turn, point.at_us, *counts, *wilson_ppm(point.same, point.runs), place))
     write_own(path, text.getvalue().encode(), CSV)

@@ -60,6 +60,26 @@ def test_what_a_failure_needs_stays():
     assert list(shrink(seed, lambda scenario: needed in scenario.faults).faults) == [needed]
 
 
+@pytest.mark.parametrize("is_needed", [False, True])
+def test_the_first_faults_go_together_before_all_else(is_needed):
+    """If the failure needs one of them, the plan is the one without first faults."""
+    seed = next(seed for seed in range(50) if len(draw_scenario(seed).faults) >= 4)
+    scenario = draw_scenario(seed)
+    first = list(scenario.faults)[1:3]
+    needed = first[0] if is_needed else next(iter(scenario.faults))
+    asked = []
+
+    def holds(candidate):
+        asked.append(list(candidate.faults))
+        return needed in candidate.faults
+
+    shrunk = Shrinker(scenario, seed, "it", run=run_by(holds), jobs=1, first=first).shrink()
+
+    assert asked[0] == [name for name in scenario.faults if name not in first]
+    assert shrunk.steps[0].startswith(f"without faults {', '.join(first)}") != is_needed
+    assert shrunk.scenario == shrink(seed, lambda candidate: needed in candidate.faults)
+
+
 def test_the_application_stays_as_it_is():
     """Without it, or with another command or parameter, it would be another subject that fails."""
     command = f"{sys.executable} -c pass"

@@ -15,9 +15,10 @@ from cluster.causality.asking import Continuations, OtherRunError, Point
 from cluster.causality.continuations import failed_run, run_continuation
 from cluster.causality.draws import Counterfactuals, JudgedDraw, OtherValue
 from cluster.causality.intervals import wilson_ppm
+from cluster.causality.known_rise import curve_path, over_before_rise, whole_scenario
 from cluster.causality.later_faults import with_later_faults
 from cluster.causality.rise import Rise, find_rise
-from cluster.causality.told import curve_lines
+from cluster.causality.told import curve_lines, write_csv
 from cluster.causality.told_draws import sentence_of
 from cluster.cli.commands.campaigns import curve
 from cluster.cli.main import main
@@ -274,6 +275,33 @@ class TestCommand:
         record = judge(load_scenario("calm", ("run.until_height=4",)), runs=tmp_path).directory
         assert main(["curve", str(record)]) == 2
         assert "is a run that passed" in capsys.readouterr().err
+
+
+class TestKnownRise:
+    """`shrink` takes the rise from the table of a curve."""
+
+    @pytest.mark.parametrize("mode", ["chance", "chance and faults"])
+    def test_the_faults_over_before_the_rise_of_a_table_are_named(self, tmp_path, mode):
+        """Only the curve without other faults counts, because its faults are those of the record."""
+        recorded = draw_scenario(7, ())
+        stops_us = sorted(fault.bounds()[1] * 1_000 for fault in recorded.faults.values())
+        times_us = (1, stops_us[1], stops_us[-1] + 1)
+        points = [Point(turn, at_us, 36, 36 * (turn > 2), {}) for turn, at_us in enumerate(times_us, 1)]
+        found = rise.Rise(points, points[1], points[2])
+        table = curve_path(tmp_path, "it", whole_scenario(recorded)).with_suffix(".csv")
+        write_csv(table, SimpleNamespace(turns=3), {mode: found})
+
+        expected = [name for name, each in recorded.faults.items() if each.bounds()[1] * 1_000 <= stops_us[1]]
+        over = over_before_rise(recorded, "it", tmp_path)
+        assert list(over) == (expected if mode == "chance" else [])
+        assert len(expected) < len(recorded.faults)
+        assert over_before_rise(recorded, "another", tmp_path) == ()
+
+    @pytest.mark.parametrize("content", [b"", b"mode\nchance\n", b"\xff", b"chance,1,many,1,1,0,0,1,1,before\n"])
+    def test_a_table_that_is_none_counts_as_no_table(self, tmp_path, content):
+        recorded = draw_scenario(7, ())
+        curve_path(tmp_path, "it", whole_scenario(recorded)).with_suffix(".csv").write_bytes(content)
+        assert over_before_rise(recorded, "it", tmp_path) == ()
 
 
 class TestPlan:

@@ -9,20 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-
 from checker.families import title_of
 from checker.record.errors import on_one_line
 from checker.record.places import refuse_other_file
 from checker.record.run_directory import RecordReader
 from checker.results import deciding_check
 from cluster.campaign.results_db import ResultsFile, SeedResult
-from cluster.campaign.shrink import SHRUNK, without_expected
+from cluster.campaign.shrink import SHRUNK
 from cluster.campaign.tasks import TaskRunner
 from cluster.campaign.workers import Workers
 from cluster.causality.asking import MODES, Continuations, Mode, modes_of, turn_of
 from cluster.causality.continuations import FailedRun, failed_run, run_continuation
 from cluster.causality.draws import Counterfactuals, JudgedDraw
+from cluster.causality.known_rise import curve_path, whole_scenario
 from cluster.causality.page import CurvesOnPage, page_of_curves
 from cluster.causality.rise import PROBE_RUNS, Rise, find_rise
 from cluster.causality.told import CSV, curve_as_json, curve_lines, write_csv
@@ -130,23 +129,16 @@ def run_curve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _whole(recorded: Scenario) -> Scenario:
-    """Return the scenario of a record, judged without its expectation to fail."""
-    # A run with expected failures goes on after them, and so does this run.
-    run = msgspec.structs.replace(recorded.run, stop_at_failure=recorded.stops_at_failure)
-    return without_expected(msgspec.structs.replace(recorded, run=run))
-
-
 def _find(finder: "_Finder", recorded: Scenario, plan: Path | None) -> tuple[CurveFound, str]:
     """Return the curves of a record's smallest plan or of the run itself, and why it is the run itself."""
     if plan is None:
-        return finder.find(_whole(recorded), ""), ""
+        return finder.find(whole_scenario(recorded), ""), ""
     smallest = load_scenario(str(plan))
     # Shrinking keeps what fails, and so makes failures likelier: where most continuations fail alike from the first
     # turn on, a rise is lost among them.
     if not finder.is_likely(smallest, str(plan)):
         return finder.find(smallest, str(plan)), ""
-    whole = finder.find(_whole(recorded), "")
+    whole = finder.find(whole_scenario(recorded), "")
     if whole.curves["chance"].is_unavoidable:
         return finder.find(smallest, str(plan)), ""
     return whole, "its smallest plan fails alike in most continuations from the first turn on; this is the run itself"
@@ -185,7 +177,7 @@ class _Finder:
         again = failed_run(scenario, reader.manifest.seed, reader.checks())
         run = _refuse_other_failure(reader, again, is_whole=not plan)
         identity = hashlib.sha256(encode_scenario(scenario)).hexdigest()
-        path = self._runs / f"curve-{reader.path.name}-{identity[:6]}.sqlite"
+        path = curve_path(self._runs, reader.path.name, scenario)
         refuse_other_file(path.with_suffix(".csv"), CSV)
         with ResultsFile(path, f"curve 1 {identity} {run.seed}") as results:
             try:

@@ -21,6 +21,7 @@ from cluster.campaign.shrink import (
 )
 from cluster.campaign.tasks import Task, TaskRunner, signature_of
 from cluster.campaign.workers import Workers
+from cluster.causality.known_rise import over_before_rise
 from cluster.cli.options import (
     Parser,
     add_jobs,
@@ -46,6 +47,8 @@ def fill_parser(parser: Parser) -> None:
     describe_command(
         parser,
         run_shrink,
+        description="Make the scenario of a failed run smaller while it fails alike.",
+        notes="After `curve RUN_DIRECTORY --no-shrink` the faults that are over before the rise are the first to go.",
         example="shrink runs/broken-refund-0 --out smallest.toml",
     )
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
@@ -92,7 +95,14 @@ def run_shrink(options: argparse.Namespace) -> int:
         ShrinkProgress(title=f"shrink {options.directory.name}", is_quiet=options.json) as progress,
     ):
         scenario, shrunk = shrink_record(
-            reader, recorded, workers, out, jobs=options.jobs, limit=options.limit, on_step=progress.show
+            reader,
+            recorded,
+            workers,
+            out,
+            jobs=options.jobs,
+            limit=options.limit,
+            on_step=progress.show,
+            first=over_before_rise(recorded, reader.path.name, runs),
         )
     if options.json:
         print_json(_as_json(shrunk, signature, seed, out))
@@ -113,6 +123,7 @@ def shrink_record(
     jobs: int,
     limit: int,
     on_step: Callable[[str, int], None],
+    first: Sequence[str] = (),
 ) -> tuple[Scenario, Shrunk]:
     """Write the smallest scenario of a recorded failure; return the scenario as recorded, and the smallest.
 
@@ -124,6 +135,7 @@ def shrink_record(
         jobs: The number of candidates at a time.
         limit: The number of runs after which it stops.
         on_step: Called with each reduction and the runs so far.
+        first: The faults that are left out together before anything else is tried.
 
     Raises:
         ScenarioError: The run does not fail any more as recorded.
@@ -146,6 +158,7 @@ def shrink_record(
         runs_max=limit,
         is_thorough=is_thorough,
         height=_height_of(reader),
+        first=first,
     ).shrink()
     write_scenario_file(out, shrunk.scenario, seed, signature, runs=shrunk.runs)
     return scenario, shrunk
