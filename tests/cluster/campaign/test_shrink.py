@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,12 +15,17 @@ from checker.record.run_directory import RecordReader
 from cluster.campaign.results_db import SeedResult
 from cluster.campaign.shrink import Shrinker
 from cluster.campaign.tasks import signature_of
+from cluster.causality.asking import Point
+from cluster.causality.known_rise import curve_path, whole_scenario
+from cluster.causality.rise import Rise
+from cluster.causality.told import write_csv
 from cluster.cli.commands.campaigns.shrink import named_after, recorded_signature
 from cluster.cli.main import main
 from cluster.runtime.cluster import Cluster
 from cluster.scenario.load import convert_scenario, decode_scenario, encode_scenario, load_scenario
 from cluster.scenario.model import NetworkSection
 from cluster.swarm.generator import draw_scenario
+from cluster.verdict.replay import recorded_scenario
 from tests.support.applications import bad_command, small_application_run
 from tests.support.bad_validators import make_slow_hearted
 from tests.support.cluster_runs import judge, result_of
@@ -282,13 +288,17 @@ def test_a_failure_of_an_application_shrinks_to_a_plan_of_it(tmp_path, capsys, m
     assert signature_of(judge(shrunk).checks) == signature
 
 
+EARLY = 'faults={early={kind="pause", validator=1, start_ms=500, stop_ms=600, may_be_idle=true}}'
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Return the directories of a run that passed, of one with a mutant, and of one that nothing tells of."""
     directory = tmp_path_factory.mktemp("runs")
     short = ("run.until_height=3", "run.time_limit_ms=6_000")
     passed = result_of("calm", *short, runs=directory)
-    mutated = result_of("calm", *short, WITH_CATALOGUE, "mutants.refund-forgotten=[0,1,2,3]", seed=1, runs=directory)
+    mutant = (WITH_CATALOGUE, "mutants.refund-forgotten=[0,1,2,3]", EARLY)
+    mutated = result_of("calm", *short, *mutant, seed=1, runs=directory)
     factories = {1: ValidatorFactory(layer=make_slow_hearted)}
     strange = result_of("calm", *short, seed=2, runs=directory, factories=factories)
     return [run.directory for run in (passed, mutated, strange)]
@@ -305,11 +315,17 @@ def test_the_command_replaces_no_scenario_that_it_has_not_written(runs, tmp_path
 
 
 def test_the_command_writes_a_scenario_with_the_same_failure_and_its_cost(runs, tmp_path, capsys):
-    out = tmp_path / "smallest.toml"
-    code = main(["shrink", str(runs[1]), "--out", str(out), "--jobs", "1", "--limit", "2", "--json"])
+    """It begins with the fault that is over before the rise, which a table of `curve` has."""
+    out, point = tmp_path / "smallest.toml", Point(1, 600_000, 36, 0, {})
+    table = curve_path(tmp_path, runs[1].name, whole_scenario(recorded_scenario(RecordReader(runs[1]))))
+    write_csv(table.with_suffix(".csv"), SimpleNamespace(turns=1), {"chance": Rise([point], point, point)})
+    code = main(
+        ["shrink", str(runs[1]), "--out", str(out), "--jobs", "1", "--limit", "2", "--json", "--runs", str(tmp_path)]
+    )
 
     reported = json.loads(capsys.readouterr().out)
     assert (code, reported["runs"], reported["is_cut_off"]) == (0, 2, True)
+    assert reported["steps"][0] == "without faults early"
     assert out.read_text().startswith("# Shrunk in 2 runs. With --seed 1 it shows:\n#   safety: oracle/supply: ")
     assert list(load_scenario(str(out)).mutants) == ["refund-forgotten"]
 
