@@ -12,8 +12,8 @@ from tools.mutation.catalogue import CATALOGUE
 from tools.mutation.distances.measure import WITHIN_US
 from tools.mutation.distances.rows import Row, read_rows
 
-LONGEST: Final = 3
-"""The mutants of each family that are listed by name."""
+LONGEST: Final = 2
+"""The mutants of each family that are listed by name where no chance avoids the failure."""
 
 _HEAD: Final = f"""\
 # How long a wrong state stays unseen
@@ -41,6 +41,11 @@ _TABLE: Final = """
 |---|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 
+_ROWS: Final = """\
+| mutant | seed | noticed by | decided | shown | noticed |
+|---|--:|---|--:|--:|--:|"""
+
+
 def page(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of docs/mutant-distances.md."""
     measured = [row for row in rows if not row.unmeasured]
@@ -53,24 +58,34 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
     yield from ("", "## From decided to shown", *_TABLE.splitlines())
     for family, own in _by_family(shown):
         yield _line(family, own, [row.hidden_us or 0 for row in own])
-    yield from ("", "## The longest of each family", "")
-    yield "| mutant | seed | noticed by | decided | shown | noticed |"
-    yield "|---|--:|---|--:|--:|--:|"
-    for family, own in _by_family(measured):
+    later = [row for row in measured if not row.is_unavoidable]
+    yield from ("", "## Mutants that are decided later", "", *_ROWS.splitlines())
+    yield from map(_row, sorted(later, key=_longest_first))
+    yield from ("", "## The longest of each family from genesis", "", *_ROWS.splitlines())
+    for family, own in _by_family([row for row in measured if row.is_unavoidable]):
         if family != "all":
-            yield from map(_row, sorted(own, key=lambda row: (-row.unseen_us, row.name))[:LONGEST])
-    unknown = [name for name in CATALOGUE if name not in {row.name for row in rows}]
-    left_out = [row for row in rows if row.unmeasured]
-    if left_out or unknown:
-        yield from ("", "## Not measured", "")
-        if unknown:
-            yield f"{counted(len(unknown), 'mutants')}: the families took turns until the time was over."
-            yield ""
-        yield from (f"- `{row.name}`: {row.unmeasured}" for row in left_out)
+            yield from map(_row, sorted(own, key=_longest_first)[:LONGEST])
+    yield from _not_measured(rows)
     yield from ("", "## Commands", "", "```")
     yield "python -m tools.mutation distances                             measure mutants without a row"
     yield "python -m tools.mutation distances --only tip-burned --check   measure again and compare with the row"
     yield "```"
+
+
+def _not_measured(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what is left out, with the reason."""
+    known = {row.name: row.unmeasured for row in rows}
+    lacking = [name for name in CATALOGUE if name not in known]
+    left_out = [f"- `{name}`: {reason}" for name, reason in known.items() if reason]
+    if lacking:
+        why = "the families took turns, quick runs first, until the time was over"
+        left_out.append(f"- {counted(len(lacking), 'mutants')} that have no row: {why}")
+    if left_out:
+        yield from ("", "## Not measured", "", *left_out)
+
+
+def _longest_first(row: Row) -> tuple[int, str]:
+    return -row.unseen_us, row.name
 
 
 def _by_family(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Row]]]:
@@ -86,7 +101,8 @@ def _line(family: str, rows: Sequence[Row], distances_us: Sequence[int]) -> str:
     cells = [family, str(len(rows)), str(sum(row.is_stopped for row in rows))]
     for is_unavoidable in (True, False):
         own = sorted(us for row, us in zip(rows, distances_us, strict=True) if row.is_unavoidable == is_unavoidable)
-        cells += [str(len(own)), *([_seconds(own[len(own) // 2]), _seconds(own[-1])] if own else ["", ""])]
+        median_us = (own[(len(own) - 1) // 2] + own[len(own) // 2]) // 2 if own else 0
+        cells += [str(len(own)), *([_seconds(median_us), _seconds(own[-1])] if own else ["", ""])]
     return f"| {' | '.join(cells)} |"
 
 
