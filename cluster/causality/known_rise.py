@@ -12,6 +12,7 @@ from cluster.campaign.shrink import without_expected
 from cluster.causality.told import COLUMNS, LOW
 from cluster.scenario.load import encode_scenario
 from cluster.scenario.model import Scenario
+from faults import Fault
 from network.types import MILLISECOND_US
 
 TABLE_BYTES_MAX: Final = 1 << 20
@@ -33,8 +34,10 @@ def curve_path(runs: Path, name: str, scenario: Scenario) -> Path:
     return runs / f"curve-{name}-{identity[:6]}.sqlite"
 
 
-def over_before_rise(recorded: Scenario, name: str, runs: Path) -> tuple[str, ...]:
-    """Return the faults of a record that are over before its rise; none where `curve` has found no rise of the run.
+def idle_at_rise(recorded: Scenario, name: str, runs: Path) -> tuple[str, ...]:
+    """Return the faults that are over before the rise of a record or begin after it.
+
+    Without a table of `curve` for the run itself, or without a rise in it, there are none.
 
     Args:
         recorded: The scenario of the record.
@@ -45,8 +48,13 @@ def over_before_rise(recorded: Scenario, name: str, runs: Path) -> tuple[str, ..
     return tuple(
         name
         for name, fault in recorded.faults.items()
-        if fault.enabled and rise_us is not None and fault.bounds()[1] * MILLISECOND_US <= rise_us
+        if fault.enabled and rise_us is not None and not _is_at_work(fault, rise_us)
     )
+
+
+def _is_at_work(fault: Fault, at_us: int) -> bool:
+    start_ms, stop_ms = fault.bounds()
+    return start_ms * MILLISECOND_US <= at_us < stop_ms * MILLISECOND_US
 
 
 def _known_rise_us(table: Path) -> int | None:

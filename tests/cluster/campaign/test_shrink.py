@@ -315,7 +315,7 @@ def test_the_command_replaces_no_scenario_that_it_has_not_written(runs, tmp_path
 
 
 def test_the_command_writes_a_scenario_with_the_same_failure_and_its_cost(runs, tmp_path, capsys):
-    """It begins with the fault that is over before the rise, which a table of `curve` has."""
+    """It begins with the fault that is not at work at the rise, which a table of `curve` has."""
     out, point = tmp_path / "smallest.toml", Point(1, 600_000, 36, 0, {})
     table = curve_path(tmp_path, runs[1].name, whole_scenario(recorded_scenario(RecordReader(runs[1]))))
     write_csv(table.with_suffix(".csv"), SimpleNamespace(turns=1), {"chance": Rise([point], point, point)})

@@ -15,7 +15,7 @@ from cluster.causality.asking import Continuations, OtherRunError, Point
 from cluster.causality.continuations import failed_run, run_continuation
 from cluster.causality.draws import Counterfactuals, JudgedDraw, OtherValue
 from cluster.causality.intervals import wilson_ppm
-from cluster.causality.known_rise import curve_path, over_before_rise, whole_scenario
+from cluster.causality.known_rise import curve_path, idle_at_rise, whole_scenario
 from cluster.causality.later_faults import with_later_faults
 from cluster.causality.rise import Rise, find_rise
 from cluster.causality.told import curve_lines, write_csv
@@ -281,27 +281,31 @@ class TestKnownRise:
     """`shrink` takes the rise from the table of a curve."""
 
     @pytest.mark.parametrize("mode", ["chance", "chance and faults"])
-    def test_the_faults_over_before_the_rise_of_a_table_are_named(self, tmp_path, mode):
+    def test_the_faults_that_are_not_at_work_at_the_rise_are_named(self, tmp_path, mode):
         """Only the curve without other faults counts, because its faults are those of the record."""
-        recorded = draw_scenario(7, ())
-        stops_us = sorted(fault.bounds()[1] * 1_000 for fault in recorded.faults.values())
-        times_us = (1, stops_us[1], stops_us[-1] + 1)
+        recorded = draw_scenario(3, ())
+        bounds_us = {name: [1_000 * at_ms for at_ms in each.bounds()] for name, each in recorded.faults.items()}
+        rise_us = sorted(stop_us for _, stop_us in bounds_us.values())[1]
+        times_us = (1, rise_us, rise_us + 1)
         points = [Point(turn, at_us, 36, 36 * (turn > 2), {}) for turn, at_us in enumerate(times_us, 1)]
         found = rise.Rise(points, points[1], points[2])
         table = curve_path(tmp_path, "it", whole_scenario(recorded)).with_suffix(".csv")
         write_csv(table, SimpleNamespace(turns=3), {mode: found})
 
-        expected = [name for name, each in recorded.faults.items() if each.bounds()[1] * 1_000 <= stops_us[1]]
-        over = over_before_rise(recorded, "it", tmp_path)
-        assert list(over) == (expected if mode == "chance" else [])
-        assert len(expected) < len(recorded.faults)
-        assert over_before_rise(recorded, "another", tmp_path) == ()
+        over = [name for name, (_, stop_us) in bounds_us.items() if stop_us <= rise_us]
+        later = [name for name, (start_us, _) in bounds_us.items() if start_us > rise_us]
+        assert over
+        assert later
+        assert len(over) + len(later) < len(bounds_us)
+        found = idle_at_rise(recorded, "it", tmp_path)
+        assert sorted(found) == (sorted([*over, *later]) if mode == "chance" else [])
+        assert idle_at_rise(recorded, "another", tmp_path) == ()
 
     @pytest.mark.parametrize("content", [b"", b"mode\nchance\n", b"\xff", b"chance,1,many,1,1,0,0,1,1,before\n"])
     def test_a_table_that_is_none_counts_as_no_table(self, tmp_path, content):
         recorded = draw_scenario(7, ())
         curve_path(tmp_path, "it", whole_scenario(recorded)).with_suffix(".csv").write_bytes(content)
-        assert over_before_rise(recorded, "it", tmp_path) == ()
+        assert idle_at_rise(recorded, "it", tmp_path) == ()
 
 
 class TestPlan:

@@ -21,7 +21,7 @@ from cluster.campaign.shrink import (
 )
 from cluster.campaign.tasks import Task, TaskRunner, signature_of
 from cluster.campaign.workers import Workers
-from cluster.causality.known_rise import over_before_rise
+from cluster.causality.known_rise import idle_at_rise
 from cluster.cli.options import (
     Parser,
     add_jobs,
@@ -48,7 +48,7 @@ def fill_parser(parser: Parser) -> None:
         parser,
         run_shrink,
         description="Make the scenario of a failed run smaller while it fails alike.",
-        notes="After `curve RUN_DIRECTORY --no-shrink` the faults that are over before the rise are the first to go.",
+        notes="After `curve RUN_DIRECTORY --no-shrink` the faults not at work at the rise are the first to go.",
         example="shrink runs/broken-refund-0 --out smallest.toml",
     )
     parser.add_argument("directory", type=Path, metavar="RUN_DIRECTORY", help="a run that did not pass")
@@ -102,7 +102,7 @@ def run_shrink(options: argparse.Namespace) -> int:
             jobs=options.jobs,
             limit=options.limit,
             on_step=progress.show,
-            first=over_before_rise(recorded, reader.path.name, runs),
+            first=idle_at_rise(recorded, reader.path.name, runs),
         )
     if options.json:
         print_json(_as_json(shrunk, signature, seed, out))
