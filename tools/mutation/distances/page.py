@@ -78,8 +78,7 @@ def _not_measured(rows: Sequence[Row]) -> Iterator[str]:
     lacking = [name for name in CATALOGUE if name not in known]
     left_out = [f"- `{name}`: {reason}" for name, reason in known.items() if reason]
     if lacking:
-        why = "the families took turns, quick runs first, until the time was over"
-        left_out.append(f"- {counted(len(lacking), 'mutants')} that have no row: {why}")
+        left_out.append(f"- the time was over before their turn: {', '.join(f'`{name}`' for name in lacking)}")
     if left_out:
         yield from ("", "## Not measured", "", *left_out)
 
