@@ -73,7 +73,7 @@ def test_a_part_of_many_draws_does_what_its_document_says(check, data):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@examples(100)
+@examples(50)
 @given(data=st.data())
 def test_engines_do_what_their_specification_says(engine, data):
     judge(followed_engines(ENGINES[engine]), data.draw(seeded(engine)))

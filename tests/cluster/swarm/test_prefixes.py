@@ -100,6 +100,7 @@ def test_a_run_that_gets_elsewhere_than_its_script_is_no_less_conclusive():
     assert [seed for seed in SEEDS if draw_once(seed).expect.arrival is not None] == []
 
 
+@pytest.mark.soak
 def test_some_crashes_partitions_and_pauses_of_other_seeds_are_anchored():
     """And what fault sequences have anchored."""
     found = [
