@@ -103,6 +103,8 @@ shrinking.
 ```
 {measured}
 ```
+
+In two rows the rise is off. A crash sets these bugs off, and delays before it decide what was not synced then.
 """
 
 

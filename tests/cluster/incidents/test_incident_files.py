@@ -131,7 +131,7 @@ def in_soak(*values):
 @pytest.mark.parametrize(
     ("old", "new", "wrong"),
     [
-        ("cost-is-never-nought = [0, 1, 2, 3]", "", "planted: the verdict is passed, expected safety"),
+        in_soak("cost-is-never-nought = [0, 1, 2, 3]", "", "planted: the verdict is passed, expected safety"),
         in_soak('fails = ["agreement", "liveness/finality-regained"]', 'fails = ["oracle"]', "oracle did not fail"),
         in_soak('then = 100\nhere = "holders"', 'then = 80\nhere = "holders"', "the ratio was 0.8 and is 1 here"),
     ],
