@@ -1,8 +1,8 @@
 """Measure `curve` by the listed bugs: `python -m tests.causality [NAME ...]`.
 
-A row has the turn whose draw set the bug off, the rise that `curve` found, the place of that draw among those that
-`curve` names, and the seconds it took, shrinking included. Where each of several messages would have avoided the bug,
-the turn is the one nearest to the rise.
+For each bug `curve` prints a rise and draws. A row compares these with the draw that set the bug off: turn of the draw,
+rise, turns between the two, place of the draw among the printed draws, and seconds, shrinking included. Where each of
+several messages would have avoided the bug, the row has the message nearest to the rise.
 """
 
 import json
@@ -151,7 +151,7 @@ def measured(settings: Sequence[str], seed: int, place: Path) -> tuple[dict[str,
 
 
 def _place_among(draws: list[dict[str, Any]], triggers: list[Trigger]) -> str:
-    """Return the place of a draw that set a bug off among those that `curve` names, `no` where none is named."""
+    """Return the place of the draw that set a bug off among the draws of `curve`; `no` if the draw is not there."""
     links = [(f"{link[0]}->{link[1]}", link[2]) for _, link in triggers if link]
     for place, draw in enumerate(draws, 1):
         is_of_fault = draw["purpose"].startswith(("restart-storm", "torn"))
